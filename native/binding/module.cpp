@@ -1,5 +1,5 @@
-// The extension: the borders of growing, pruning, prediction, counting, numbering, bins and
-// moments.
+// The extension: the borders of growing, pruning, prediction, counting, numbering, bins,
+// moments and Shapley values.
 
 #include <nanobind/nanobind.h>
 
@@ -16,6 +16,7 @@ void bind_numbering(nb::module_& m);
 void bind_rules(nb::module_& m);
 void bind_moments(nb::module_& m);
 void bind_bins(nb::module_& m);
+void bind_shap(nb::module_& m);
 
 NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
@@ -32,4 +33,5 @@ NB_MODULE(_native, m) {
     bind_rules(m);
     bind_moments(m);
     bind_bins(m);
+    bind_shap(m);
 }

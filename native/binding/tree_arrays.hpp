@@ -262,6 +262,50 @@ inline TreeView read_tree(Arrays& arrays, Fields& given, const std::vector<uint3
     return tree;
 }
 
+// The surrogates of a tree, or none. `values`: the codes of each column, 2 for numbers.
+inline SurrogateView read_surrogates(Arrays& arrays, const nb::object& given, const TreeView& tree,
+                                     const std::vector<uint32_t>& values) {
+    SurrogateView surrogates;
+    if (given.is_none()) return surrogates;
+    if (!PyDict_Check(given.ptr())) refuse_type("surrogates must be a dict or None");
+    Fields fields("surrogates", nb::borrow<nb::dict>(given));
+    surrogates.number =
+        arrays.vector<int64_t>(fields.take("n_surrogates"), "n_surrogates", tree.n_nodes());
+    surrogates.column = arrays.vector<int64_t>(fields.take("surrogate_column"), "surrogate_column");
+    const size_t n = surrogates.column.size();
+    if (n > most_codes) refuse("surrogate_column must have fewer than 2**31 entries");
+    surrogates.threshold =
+        arrays.vector<double>(fields.take("surrogate_threshold"), "surrogate_threshold", n);
+    surrogates.n_codes =
+        arrays.vector<int64_t>(fields.take("surrogate_n_codes"), "surrogate_n_codes", 2 * n);
+    surrogates.codes = arrays.vector<int64_t>(fields.take("surrogate_codes"), "surrogate_codes");
+    fields.check_all_taken();
+    size_t s = 0, code = 0;
+    for (size_t node = 0; node < tree.n_nodes(); ++node) {
+        const int64_t number = surrogates.number[node];
+        if (number < 0 || size_t(number) > n - s || (number && tree.n_children[node] != 2))
+            refuse("n_surrogates must be numbers of surrogates that are left, of two branches");
+        for (const size_t end = s + size_t(number); s < end; ++s) {
+            const int64_t column = surrogates.column[s];
+            if (column < 0 || column >= int64_t(values.size()))
+                refuse("surrogate_column must hold numbers of columns");
+            for (size_t side = 2 * s; side < 2 * s + 2; ++side) {
+                const int64_t n_codes = surrogates.n_codes[side];
+                if (n_codes < 0 || size_t(n_codes) > surrogates.codes.size() - code)
+                    refuse("surrogate_n_codes must be numbers of codes that are left");
+                for (const size_t last = code + size_t(n_codes); code < last; ++code)
+                    if (surrogates.codes[code] < 0 ||
+                        surrogates.codes[code] >= int64_t(values[size_t(column)]))
+                        refuse("surrogate_codes must hold values of their columns");
+            }
+        }
+    }
+    if (s != n) refuse("n_surrogates must add up to the number of surrogates");
+    if (code != surrogates.codes.size())
+        refuse("surrogate_n_codes must add up to the number of codes");
+    return surrogates;
+}
+
 inline nb::dict hand_over(TreeArrays&& tree) {
     nb::dict arrays;
     const size_t n = tree.n_nodes();

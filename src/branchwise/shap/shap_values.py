@@ -316,7 +316,7 @@ def shap_of_rows(
     term = Term(tree, model.walker.node_values)
     predictions = model.walker.blend(data, term.values)
     found = shapley_values(
-        schema.columns, [term], data, others, interactions, predictions
+        schema.columns, [term], data, others, interactions, predictions, threads
     )
     arrays = [cells.column(index) for index in range(len(schema.columns))]
     result = ShapValues(

@@ -287,7 +287,24 @@ _WHOLE_NUMBERS = (
 )
 
 
-def _surrogate_arrays(tree: Tree) -> dict[str, NDArray[Any]] | None:
+def native_arrays(tree: Tree) -> dict[str, NDArray[Any]]:
+    """Return the splits of a tree as the native implementation takes them."""
+    return {
+        "threshold": plain_array(tree.threshold),
+        **{
+            name: plain_array(getattr(tree, name).astype(np.int64, copy=False))
+            for name in _WHOLE_NUMBERS
+        },
+    }
+
+
+def native_values(columns: Sequence[Column]) -> list[int]:
+    """Return the number of values of each column, 0 for numbers."""
+    return [0 if column.is_numeric else len(column.categories) for column in columns]
+
+
+def native_surrogates(tree: Tree) -> dict[str, NDArray[Any]] | None:
+    """Return the surrogates of a tree as the native implementation takes them."""
     if tree.n_surrogates is None:
         return None
     return {
@@ -307,17 +324,11 @@ class NativeWalk:
         self._root_label = int(tree.label[0]) if tree.is_leaf[0] else None
         self._fractional = extension().FRACTIONAL
         self._walk = extension().Walk(
-            tree={
-                "threshold": plain_array(tree.threshold),
-                **{
-                    name: plain_array(getattr(tree, name).astype(np.int64, copy=False))
-                    for name in _WHOLE_NUMBERS
-                },
-            },
+            tree=native_arrays(tree),
             sizes=tree.weights.sum(axis=1),
             labels=labels.astype(np.uint8),
-            values=[0 if c.is_numeric else len(c.categories) for c in columns],
-            surrogates=_surrogate_arrays(tree),
+            values=native_values(columns),
+            surrogates=native_surrogates(tree),
         )
 
     def labels(self, data: Columns) -> tuple[NDArray[np.uint8], Ints] | None:

@@ -1,0 +1,311 @@
+// Shapley values of a tree for a block of rows: native implementation of the sums in
+// branchwise/shap/shapley.py.
+//
+// A walk over the tree takes the rows along, all of them to every branch, in groups that
+// have the same factors so far. So the work at a leaf is one evaluation for each pair of
+// groups that may end there, and an addition for each row. Rows are left where no row of
+// the background could make up for the conditions that they do not meet.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "shap/column_tests.hpp"
+#include "shap/product_effects.hpp"
+
+namespace branchwise {
+
+// What is the same for all blocks.
+struct ShapProblem {
+    const ColumnTests& tests;
+    const double* node_values;  // n_outputs of each node
+    size_t n_outputs;
+    size_t n_columns;
+    bool pairs;
+    size_t n_rows;               // in all blocks
+    const ShapRows* background;  // null: the shares of the training cases
+    const double* weights;       // of the rows of the background
+};
+
+// One for each thread: it has scratch.
+class TreeShap {
+  public:
+    explicit TreeShap(const ShapProblem& problem)
+        : problem_(problem), tests_(problem.tests), lookup_(problem.n_columns) {}
+
+    // Add the values of the rows to `out`; `go_on(work)` may say to give up.
+    template <typename GoOn>
+    bool add(const ShapRows& rows, double* out, const GoOn& go_on) {
+        rows_ = &rows;
+        out_ = out;
+        if (tests_.is_leaf(0)) return true;
+        begin();
+        size_t level = 1;
+        while (level) {
+            Frame& frame = *frames_[level - 1];
+            uint32_t outcome;
+            if (!next_outcome(frame, outcome)) {
+                --level;
+                continue;
+            }
+            if (!go_on(frame.members.size() + frame.other_members.size() + 1)) return false;
+            level += descend(frame, outcome, level);
+        }
+        return true;
+    }
+
+  private:
+    // A test on the way down. `groups` are those of before the test; `columns` are those on the
+    // path, that of the test among them, at `at`.
+    struct Frame {
+        uint32_t node, turn, next;
+        size_t at;
+        std::vector<uint32_t> columns;
+        FactorGroups groups;
+        std::vector<Member> members;
+        std::vector<uint32_t> outcomes;
+        OtherGroups others;
+        std::vector<Member> other_members;
+        std::vector<uint32_t> other_outcomes;
+    };
+
+    void begin() {
+        Frame& root = frame_at(0);
+        root.columns.clear();
+        root.groups.clear(0);
+        root.groups.add(nullptr);
+        root.members.resize(rows_->n_rows);
+        for (uint32_t i = 0; i < rows_->n_rows; ++i) root.members[i] = {i, 0};
+        root.others.groups.clear(0);
+        root.others.groups.add(nullptr);
+        root.other_members.resize(problem_.background ? problem_.background->n_rows : 0);
+        for (uint32_t i = 0; i < root.other_members.size(); ++i) root.other_members[i] = {i, 0};
+        enter(root, 0, 0);
+    }
+
+    Frame& frame_at(size_t level) {
+        while (frames_.size() <= level) frames_.push_back(std::make_unique<Frame>());
+        return *frames_[level];
+    }
+
+    // Find the outcomes of a test, and settle those where nothing follows.
+    void enter(Frame& frame, uint32_t node, uint32_t turn) {
+        frame.node = node;
+        frame.turn = turn;
+        frame.next = 0;
+        const uint32_t column = tests_.column(node, turn);
+        const auto found = std::find(frame.columns.begin(), frame.columns.end(), column);
+        frame.at = size_t(found - frame.columns.begin());
+        if (found == frame.columns.end()) frame.columns.push_back(column);
+        tests_.find_outcomes(node, turn, *rows_, frame.members, lookup_, frame.outcomes);
+        if (problem_.background)
+            tests_.find_outcomes(node, turn, *problem_.background, frame.other_members, lookup_,
+                                 frame.other_outcomes);
+        settle(frame);
+    }
+
+    // The next outcome that leads to another test.
+    bool next_outcome(Frame& frame, uint32_t& outcome) const {
+        const uint32_t n = tests_.n_children(frame.node);
+        while (frame.next < n && tests_.is_leaf(tests_.child(frame.node, frame.next))) ++frame.next;
+        if (frame.next > n) return false;
+        outcome = frame.next < n ? frame.next : next_surrogate;
+        ++frame.next;
+        return true;
+    }
+
+    // Go on to a test, if a row can get there; returns whether it can.
+    bool descend(const Frame& frame, uint32_t outcome, size_t level) {
+        if (outcome == next_surrogate && !any(frame, next_surrogate)) return false;
+        Frame& next = frame_at(level);  // frames do not move
+        take_others(frame, outcome, next.others, &next.other_members);
+        if (!next.others.groups.size()) return false;
+        refine(frame, frame.groups, frame.members, frame.outcomes, outcome, next.groups,
+               &next.members, &next.others.groups);
+        if (next.members.empty()) return false;
+        next.columns = frame.columns;
+        if (outcome == next_surrogate)
+            enter(next, frame.node, frame.turn + 1);
+        else
+            enter(next, tests_.child(frame.node, outcome), 0);
+        return true;
+    }
+
+    static bool any(const Frame& frame, uint32_t outcome) {
+        const auto among = [&](const std::vector<uint32_t>& all) {
+            return std::find(all.begin(), all.end(), outcome) != all.end();
+        };
+        return among(frame.outcomes) || among(frame.other_outcomes);
+    }
+
+    // The factor of an outcome: 0, 1 or (2) the share of its branch.
+    static unsigned level_of(uint32_t found, uint32_t outcome) {
+        if (found == outcome) return 1;
+        return found == to_every_branch && outcome < next_surrogate ? 2 : 0;
+    }
+
+    // The groups of the others for an outcome.
+    void take_others(const Frame& frame, uint32_t outcome, OtherGroups& to,
+                     std::vector<Member>* members) {
+        if (!problem_.background) {
+            to.groups.clear(frame.columns.size());
+            line_of(frame, frame.others.groups, 0);
+            line_[frame.at] *= tests_.training_share(frame.node, outcome);
+            to.groups.add(line_.data());
+            to.weights.assign(1, 1.0);
+            return;
+        }
+        if (!members) members = &spare_;
+        refine(frame, frame.others.groups, frame.other_members, frame.other_outcomes, outcome,
+               to.groups, members, nullptr);
+        to.weights.assign(to.groups.size(), 0.0);
+        for (const Member& member : *members)
+            to.weights[member.group] += problem_.weights[member.row];
+    }
+
+    // The factors of a group with a place for the column of the test.
+    void line_of(const Frame& frame, const FactorGroups& groups, size_t group) {
+        line_.assign(groups.line(group), groups.line(group) + groups.width);
+        line_.resize(frame.columns.size(), 1.0);
+    }
+
+    // Multiply the factors of rows by that of an outcome, and group them anew. Those that agree
+    // with none of the `others` in a factor that is not 0 are left out.
+    void refine(const Frame& frame, const FactorGroups& groups, const std::vector<Member>& members,
+                const std::vector<uint32_t>& outcomes, uint32_t outcome, FactorGroups& to,
+                std::vector<Member>* to_members, const FactorGroups* others) {
+        constexpr uint32_t unknown = ~uint32_t(0), dead = unknown - 1;
+        to.clear(frame.columns.size());
+        to_members->clear();
+        index_.clear();
+        new_groups_.assign(3 * groups.size(), unknown);
+        for (size_t i = 0; i < members.size(); ++i) {
+            const unsigned level = level_of(outcomes[i], outcome);
+            uint32_t& group = new_groups_[3 * members[i].group + level];
+            if (group == unknown) {
+                line_of(frame, groups, members[i].group);
+                line_[frame.at] *= factor(frame, outcome, level);
+                group = others && !possible(*others) ? dead : index_.find_or_add(to, line_.data());
+            }
+            if (group != dead) to_members->push_back({members[i].row, group});
+        }
+    }
+
+    double factor(const Frame& frame, uint32_t outcome, unsigned level) const {
+        return level == 2 ? tests_.share(frame.node, outcome) : double(level);
+    }
+
+    // Whether one of the others has a factor wherever the line has none.
+    bool possible(const FactorGroups& others) const {
+        uint64_t zero = 0;
+        for (size_t i = 0; i < std::min<size_t>(line_.size(), 64); ++i)
+            zero |= uint64_t(line_[i] == 0.0) << i;
+        return std::any_of(others.zero.begin(), others.zero.end(),
+                           [&](uint64_t other) { return !(zero & other); });
+    }
+
+    // Add the values of the outcomes where cases end: leaves, and stopping here.
+    void settle(Frame& frame) {
+        ends_.clear();
+        for (uint32_t branch = 0; branch < tests_.n_children(frame.node); ++branch)
+            if (tests_.is_leaf(tests_.child(frame.node, branch))) ends_.push_back(branch);
+        if (any(frame, stops_here) ||
+            (!problem_.background && tests_.training_share(frame.node, stops_here) > 0))
+            ends_.push_back(stops_here);
+        if (ends_.empty()) return;
+        if (others_at_.size() < ends_.size()) others_at_.resize(ends_.size());
+        for (size_t e = 0; e < ends_.size(); ++e) {
+            take_others(frame, ends_[e], others_at_[e], nullptr);
+            products_.prepare(others_at_[e], problem_.n_rows, problem_.pairs);
+        }
+        const size_t width = frame.columns.size();
+        n_effects_ = problem_.pairs ? width * width : width;
+        effects_.clear();
+        effects_of_.assign(3 * ends_.size() * frame.groups.size(), unknown_);
+        sums_.clear();
+        const size_t n_slots = tests_.n_children(frame.node) + 3;
+        sums_of_.assign(n_slots * frame.groups.size(), unknown_);
+        for (size_t i = 0; i < frame.members.size(); ++i) {
+            const uint32_t found = frame.outcomes[i], group = frame.members[i].group;
+            const size_t slot = found < next_surrogate ? found + 3 : found - next_surrogate;
+            size_t& sum = sums_of_[group * n_slots + slot];
+            if (sum == unknown_) sum = make_sum(frame, group, found);
+            if (sum != nothing_) add_to_row(frame, frame.members[i].row, sums_.data() + sum);
+        }
+    }
+
+    // The effects times values, over all ends, for a group with an outcome; or nothing.
+    size_t make_sum(const Frame& frame, uint32_t group, uint32_t found) {
+        const size_t n = problem_.n_outputs, start = sums_.size();
+        bool some = false;
+        for (size_t e = 0; e < ends_.size(); ++e) {
+            const size_t effects = effects_at(frame, group, e, level_of(found, ends_[e]));
+            if (effects == nothing_) continue;
+            if (!some) sums_.resize(start + n_effects_ * n, 0.0);
+            some = true;
+            const uint32_t node =
+                ends_[e] == stops_here ? frame.node : tests_.child(frame.node, ends_[e]);
+            const double* values = problem_.node_values + node * n;
+            double* sum = sums_.data() + start;
+            for (size_t i = 0; i < n_effects_; ++i)
+                for (size_t k = 0; k < n; ++k) *sum++ += effects_[effects + i] * values[k];
+        }
+        return some ? start : nothing_;
+    }
+
+    size_t effects_at(const Frame& frame, uint32_t group, size_t e, unsigned level) {
+        size_t& known = effects_of_[3 * (group * ends_.size() + e) + level];
+        if (known != unknown_) return known;
+        line_of(frame, frame.groups, group);
+        line_[frame.at] *= factor(frame, ends_[e], level);
+        uint64_t zero = frame.groups.zero[group];
+        if (line_[frame.at] == 0.0 && frame.at < 64) zero |= uint64_t(1) << frame.at;
+        const bool whole = frame.groups.whole[group] && level < 2;
+        const size_t start = effects_.size();
+        effects_.resize(start + n_effects_);
+        if (products_.add_up(line_.data(), zero, whole, others_at_[e], problem_.pairs,
+                             effects_.data() + start))
+            return known = start;
+        effects_.resize(start);
+        return known = nothing_;
+    }
+
+    void add_to_row(const Frame& frame, uint32_t row, const double* sum) {
+        const size_t n = problem_.n_outputs, width = frame.columns.size();
+        if (!problem_.pairs) {
+            double* to = out_ + row * problem_.n_columns * n;
+            for (size_t i = 0; i < width; ++i)
+                for (size_t k = 0; k < n; ++k) to[frame.columns[i] * n + k] += *sum++;
+            return;
+        }
+        double* to = out_ + row * problem_.n_columns * problem_.n_columns * n;
+        for (size_t i = 0; i < width; ++i)
+            for (size_t j = 0; j < width; ++j) {
+                const size_t at = frame.columns[i] * problem_.n_columns + frame.columns[j];
+                for (size_t k = 0; k < n; ++k) to[at * n + k] += *sum++;
+            }
+    }
+
+    static constexpr size_t unknown_ = ~size_t(0), nothing_ = unknown_ - 1;
+
+    const ShapProblem& problem_;
+    const ColumnTests& tests_;
+    const ShapRows* rows_ = nullptr;
+    double* out_ = nullptr;
+    std::vector<std::unique_ptr<Frame>> frames_;
+    std::vector<std::vector<uint32_t>> lookup_;
+    GroupIndex index_;
+    ProductEffects products_;
+    std::vector<double> line_;
+    std::vector<uint32_t> new_groups_, ends_;
+    std::vector<Member> spare_;
+    std::vector<PreparedOthers> others_at_;
+    size_t n_effects_ = 0;
+    std::vector<double> effects_, sums_;
+    std::vector<size_t> effects_of_, sums_of_;
+};
+
+}  // namespace branchwise
