@@ -8,10 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from branchwise.data.arrays import Floats
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.importances import Importances, importances_of
 from branchwise.ensemble.out_of_bag import OutOfBag
+from branchwise.ensemble.quantiles import (
+    LeafTargets,
+    interval_quantiles,
+    predict_quantiles,
+)
+from branchwise.errors import ParameterError
 from branchwise.model import Model
+from branchwise.threads import cached_property
 
 
 class Ensemble(FittedTrees):
@@ -44,3 +52,68 @@ class Ensemble(FittedTrees):
             The number of threads.
         """
         return importances_of(self, level, n_jobs)
+
+    @cached_property
+    def leaf_targets(self) -> LeafTargets:
+        """The training targets in the leaves of a regression forest."""
+        if not self.is_regression:
+            raise ParameterError(
+                "Quantiles need a forest that predicts numbers. Got one that predicts "
+                "classes; use predict_proba."
+            )
+        return LeafTargets.of(self)
+
+    def predict_quantiles(
+        self, X: object, quantiles: object = 0.5, n_jobs: int | None = None
+    ) -> Floats:
+        """Return quantiles of the target of each row, from the targets in the leaves.
+
+        The weight of a training row, for a row of X, is the average over trees of its
+        share in the leaf that the row of X arrives at: how often it is in the sample of
+        the tree, times its weight, over the sum of these in the leaf. A case that is
+        divided among several leaves has the targets of each by its share, one that
+        stops at a node those of all its leaves. The mean of the targets by these
+        weights is what ``predict`` returns. The quantile q is the smallest target such
+        that the weights of all targets up to it add up to at least q (less 1e-12, as
+        weights are rounded); for 0 the smallest of any weight. There is no
+        interpolation.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+        quantiles : float or sequence of float
+            From 0 to 1.
+        n_jobs : int or None
+            The number of threads.
+
+        Returns
+        -------
+        array of shape (rows,), or (rows, quantiles) for a sequence
+            Targets of training rows.
+        """
+        return predict_quantiles(self, self.leaf_targets, X, quantiles, n_jobs)
+
+    def predict_interval(
+        self, X: object, level: float = 0.9, n_jobs: int | None = None
+    ) -> Floats:
+        """Return an interval in which the target of each row lies.
+
+        Its ends are the quantiles (1 - level) / 2 and (1 + level) / 2: see
+        :meth:`predict_quantiles`.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+        level : float
+            The share of targets that the interval is meant to hold.
+        n_jobs : int or None
+            The number of threads.
+
+        Returns
+        -------
+        array of shape (rows, 2)
+            The lower and the upper end.
+        """
+        return self.predict_quantiles(X, interval_quantiles(level), n_jobs)

@@ -122,7 +122,7 @@ class FittedTrees:
 
     def average(self, data: Columns, threads: int = 1) -> Floats:
         """Return the averages of what the trees predict for encoded rows."""
-        blocks = _blocks(data)
+        blocks = blocks_of(data)
 
         def predicted(block: Columns) -> Floats:
             total = self.predicted(0, block)
@@ -162,7 +162,7 @@ class FittedTrees:
         return total / total.sum() if total.sum() > 0 else total
 
 
-def _blocks(data: Columns) -> list[Columns]:
+def blocks_of(data: Columns) -> list[Columns]:
     """Divide encoded rows into blocks."""
     starts = range(0, max(data.n_rows, 1), _BLOCK)
     return [

@@ -17,13 +17,13 @@ from branchwise.errors import ParameterError
 from branchwise.threads import cached_property, in_order, n_threads
 
 
-def samples_of(ensemble: FittedTrees) -> Samples:
+def samples_of(ensemble: FittedTrees, what: str = "Out-of-bag predictions") -> Samples:
     """Return the training rows of an ensemble, which one from a file does not have."""
     if ensemble.samples is None:
         raise ParameterError(
-            "Out-of-bag predictions need the training rows, which model files do not "
-            "hold. Use the forest that was fitted, or fit it again: the same data and "
-            "seed give the same forest."
+            f"{what} need the training rows, which model files do not hold. Use the "
+            "forest that was fitted, or fit it again: the same data and seed give the "
+            "same forest."
         )
     return ensemble.samples
 

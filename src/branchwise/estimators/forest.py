@@ -19,7 +19,7 @@ from branchwise.estimators.ensemble import (
     EnsembleEstimator,
     seed_of,
 )
-from branchwise.estimators.forest_reading import ForestReading
+from branchwise.estimators.forest_reading import ForestReading, QuantileReading
 from branchwise.recipe import FIELDS, Recipe
 from branchwise.recipe.ensemble_recipe import BASES, EnsembleRecipe, Splitter, Voting
 from branchwise.recipe.parameters import (
@@ -182,7 +182,7 @@ class RandomForestClassifier(EnsembleClassifier, ForestEstimator):
 
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class RandomForestRegressor(RegressorMixin, ForestEstimator):  # type: ignore[misc]
+class RandomForestRegressor(RegressorMixin, ForestEstimator, QuantileReading):  # type: ignore[misc]
     """A random forest that predicts numbers: the average of its trees.
 
     Examples

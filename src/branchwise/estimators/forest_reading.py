@@ -5,6 +5,7 @@ from __future__ import annotations
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from branchwise.data.arrays import Floats
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.importances import Importances
 from branchwise.ensemble.out_of_bag import OutOfBag
@@ -33,3 +34,49 @@ class ForestReading(BaseEstimator):  # type: ignore[misc]
             The confidence level of the intervals over trees.
         """
         return self._read().importances(level, self.n_jobs)
+
+
+class QuantileReading(ForestReading):
+    """Quantiles of the targets, of forests that predict numbers."""
+
+    def predict_quantiles(self, X: object, quantiles: object = 0.5) -> Floats:
+        """Return quantiles of the target of each row, from the targets in the leaves.
+
+        The quantile q is the smallest training target such that the weights of all
+        targets up to it add up to at least q. The weight of a training row is the
+        average over trees of its share in the leaf of the row of X, as often as it is
+        in the tree's sample (Meinshausen 2006); so the mean by these weights is what
+        ``predict`` returns. There is no interpolation.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+        quantiles : float or sequence of float
+            From 0 to 1.
+
+        Returns
+        -------
+        array of shape (rows,), or (rows, quantiles) for a sequence
+            Targets of training rows.
+        """
+        return self._read().predict_quantiles(X, quantiles, self.n_jobs)
+
+    def predict_interval(self, X: object, level: float = 0.9) -> Floats:
+        """Return an interval in which the target of each row lies.
+
+        Its ends are the quantiles (1 - level) / 2 and (1 + level) / 2.
+
+        Parameters
+        ----------
+        X : table
+            The rows.
+        level : float
+            The share of targets that the interval is meant to hold.
+
+        Returns
+        -------
+        array of shape (rows, 2)
+            The lower and the upper end.
+        """
+        return self._read().predict_interval(X, level, self.n_jobs)
