@@ -7,11 +7,17 @@ that read an ensemble.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from branchwise.data.arrays import Floats
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.importances import Importances, importances_of
 from branchwise.ensemble.out_of_bag import OutOfBag
+from branchwise.ensemble.proximities import (
+    Prototypes,
+    prototypes_of,
+    proximities,
+)
 from branchwise.ensemble.quantiles import (
     LeafTargets,
     interval_quantiles,
@@ -117,3 +123,38 @@ class Ensemble(FittedTrees):
             The lower and the upper end.
         """
         return self.predict_quantiles(X, interval_quantiles(level), n_jobs)
+
+    def proximities(
+        self,
+        X: object = None,
+        Y: object = None,
+        out_of_bag: bool = False,
+        n_jobs: int | None = None,
+    ) -> Any:
+        """Return the proximities of rows: shares of trees with both in one leaf.
+
+        A row that is divided among several leaves is in each by its share.
+
+        Parameters
+        ----------
+        X, Y : table or None
+            The rows; without X the training rows, without Y those of X.
+        out_of_bag : bool
+            Count, for each pair of training rows, only the trees that were grown
+            without both.
+        n_jobs : int or None
+            The number of threads.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (rows of X, rows of Y)
+            Pairs that are never in one leaf are not stored.
+        """
+        return proximities(self, X, Y, out_of_bag, n_jobs)
+
+    def prototypes(self, n_jobs: int | None = None) -> Prototypes:
+        """Return the training row of each class that is nearest to those of its class.
+
+        It has the highest average proximity to the rows of its class, by weight.
+        """
+        return prototypes_of(self, n_jobs)

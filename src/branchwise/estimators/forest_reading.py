@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
@@ -9,6 +10,7 @@ from branchwise.data.arrays import Floats
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.importances import Importances
 from branchwise.ensemble.out_of_bag import OutOfBag
+from branchwise.ensemble.proximities import Prototypes
 
 
 class ForestReading(BaseEstimator):  # type: ignore[misc]
@@ -34,6 +36,33 @@ class ForestReading(BaseEstimator):  # type: ignore[misc]
             The confidence level of the intervals over trees.
         """
         return self._read().importances(level, self.n_jobs)
+
+    def proximities(
+        self, X: object = None, Y: object = None, out_of_bag: bool = False
+    ) -> csr_matrix:
+        """Return the proximities of rows: shares of trees with both in one leaf.
+
+        Parameters
+        ----------
+        X, Y : table or None
+            The rows; without X the training rows, without Y those of X.
+        out_of_bag : bool
+            Count, for each pair of training rows, only the trees that were grown
+            without both.
+
+        Returns
+        -------
+        scipy.sparse.csr_matrix of shape (rows of X, rows of Y)
+            Pairs that are never in one leaf are not stored.
+        """
+        return self._read().proximities(X, Y, out_of_bag, self.n_jobs)
+
+    def prototypes(self) -> Prototypes:
+        """Return the training row of each class that is nearest to those of its class.
+
+        It has the highest average proximity to the rows of its class, by weight.
+        """
+        return self._read().prototypes(self.n_jobs)
 
 
 class QuantileReading(ForestReading):
