@@ -75,6 +75,7 @@ endif
 
 fuzz: $(VENV)/.installed fuzz-native
 	$(BIN)/python fuzz/models.py --n 200000 --seed $(SEED)
+	$(BIN)/python fuzz/models.py --n 100000 --seed $(SEED) --ensembles
 	$(BIN)/python fuzz/fits.py --n 5000 --seed $(SEED)
 	$(BIN)/python fuzz/tables.py --n 50000 --seed $(SEED)
 

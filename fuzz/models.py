@@ -1,11 +1,13 @@
 """Mutated model files: each is refused, or does all that a model does.
 
     python fuzz/models.py --n 200000 --seed 1
+    python fuzz/models.py --n 100000 --seed 1 --ensembles
 
 mutates valid model files of every kind: their bytes, their values, and amounts, names,
 policies and branches that a model may have though no table has led to them. Each file
 is opened; each model that opens is shown, asked, explained, pruned, compared, saved and
-exported (as source text: no other program is run). Anything that raises something else
+exported (as source text: no other program is run). With ``--ensembles`` the files are
+those of ensembles. Anything that raises something else
 than a BranchwiseError, warns, takes too long or too much memory is a finding. It is
 printed with its number, and ``--only NUMBER`` with the same seed repeats it. The exit
 code is 1 if there is any.
@@ -37,7 +39,9 @@ import numpy as np
 from branchwise import BranchwiseError, BranchwiseWarning, Model, export
 from branchwise import model_file as persist
 from branchwise.data.table_schema import Column
+from branchwise.ensemble.ensemble import Ensemble
 from limits import time_limit
+from mixed_ensembles import damaged, small_ensemble
 from mixed_trees import ESTIMATORS, random_model
 from model_mutations import damage_bytes, damage_meaning, damage_value, paths_of
 
@@ -69,9 +73,18 @@ def sources() -> list[tuple[bytes, Any, list[Any]]]:
     return found
 
 
-def mutated(seed: int, number: int) -> bytes:
+@lru_cache(maxsize=1)
+def ensemble_sources() -> list[tuple[bytes, Any]]:
+    """Return valid files of ensembles, parsed."""
+    made = (small_ensemble(number, number).to_bytes() for number in range(N_SOURCES))
+    return [(content, json.loads(content)) for content in made]
+
+
+def mutated(seed: int, number: int, ensembles: bool = False) -> bytes:
     """Return the mutant of a number."""
     rng = random.Random(f"{seed} {number}")
+    if ensembles:
+        return damaged(*rng.choice(ensemble_sources()), rng)
     content, document, paths = rng.choice(sources())
     match rng.randrange(5):
         case 0:
@@ -240,16 +253,58 @@ DEEDS: tuple[Callable[[Model, random.Random], None], ...] = (
 )
 
 
-def try_one(seed: int, number: int, every: bool = False) -> str:
+def predict_together(ensemble: Ensemble, rng: random.Random) -> None:
+    """Predict by all trees: probabilities add up, and labels are classes."""
+    X = table_of(ensemble[0], rng)
+    labels = ensemble.predict(X)
+    assert ensemble.apply(X).shape == (12, len(ensemble))
+    if ensemble.is_regression:
+        assert np.isfinite(labels.astype(float)).all()
+        return
+    assert set(labels.tolist()) <= set(ensemble.schema.classes)
+    assert np.allclose(ensemble.predict_proba(X).sum(axis=1), 1)
+
+
+def save_together(ensemble: Ensemble, rng: random.Random) -> None:  # noqa: ARG001
+    """Save and open an ensemble: the same bytes."""
+    written = ensemble.to_bytes()
+    assert Ensemble(*persist.from_bytes(written)).to_bytes() == written
+
+
+def show_together(ensemble: Ensemble, rng: random.Random) -> None:  # noqa: ARG001
+    """Describe an ensemble, and add up the importances of its columns."""
+    assert repr(ensemble)
+    assert np.isfinite(ensemble.feature_importances).all()
+
+
+def use_one_tree(ensemble: Ensemble, rng: random.Random) -> None:
+    """Do with a tree of the ensemble something that a model does."""
+    rng.choice(DEEDS)(rng.choice(list(ensemble)), rng)
+
+
+ENSEMBLE_DEEDS = (predict_together, save_together, show_together, use_one_tree)
+
+
+def opened(content: bytes) -> Model | Ensemble:
+    """Open the content of a file."""
+    stored = persist.from_bytes(content)
+    is_ensemble = isinstance(stored, persist.StoredEnsemble)
+    return Ensemble(*stored) if is_ensemble else Model(*stored)
+
+
+def try_one(
+    seed: int, number: int, every: bool = False, ensembles: bool = False
+) -> str:
     """Try one mutant; return "refused" or "used", raise for a finding."""
-    content = mutated(seed, number)
+    content = mutated(seed, number, ensembles)
     rng = random.Random(f"use {seed} {number}")
     try:
         with time_limit(SECONDS):
-            model = Model(*persist.from_bytes(content))
+            model = opened(content)
     except BranchwiseError:
         return "refused"
-    for deed in DEEDS if every else rng.sample(DEEDS, DRAWN):
+    deeds = ENSEMBLE_DEEDS if isinstance(model, Ensemble) else DEEDS
+    for deed in deeds if every else rng.sample(deeds, DRAWN):
         try:
             with time_limit(SECONDS), warnings.catch_warnings():
                 warnings.simplefilter("error")
@@ -262,23 +317,26 @@ def try_one(seed: int, number: int, every: bool = False) -> str:
     return "used"
 
 
-def work(seed: int, start: int, stop: int) -> None:
+def work(seed: int, start: int, stop: int, ensembles: bool) -> None:
     """Try some mutants; tell each finding, and where we are, in a line of JSON."""
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     done: Counter[str] = Counter()
     for number in range(start, stop):
         print(json.dumps({"at": number}), flush=True)
         try:
-            done[try_one(seed, number)] += 1
+            done[try_one(seed, number, ensembles=ensembles)] += 1
         except RuntimeError as error:
             told = traceback.format_exception(error.__cause__)[-6:]
             print(json.dumps({"finding": number, "what": str(error), "where": told}))
     print(json.dumps({"done": done}), flush=True)
 
 
-def batch(seed: int, start: int, stop: int, total: Counter[str]) -> int:
+def batch(
+    seed: int, start: int, stop: int, total: Counter[str], ensembles: bool
+) -> int:
     """Let a child try some mutants; return where to go on."""
-    command = [sys.executable, __file__, "--seed", str(seed), "--work"]
+    command = [sys.executable, __file__, "--seed", str(seed)]
+    command += ["--ensembles", "--work"] if ensembles else ["--work"]
     at = start
     with subprocess.Popen(
         [*command, str(start), str(stop)], stdout=subprocess.PIPE, text=True
@@ -305,19 +363,22 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="repeat one mutant")
+    parser.add_argument("--ensembles", action="store_true", help="files of ensembles")
     parser.add_argument("--work", type=int, nargs=2, help=argparse.SUPPRESS)
     chosen = parser.parse_args()
     if chosen.work:
-        work(chosen.seed, *chosen.work)
+        work(chosen.seed, *chosen.work, chosen.ensembles)
         return 0
     if chosen.only is not None:
-        print(mutated(chosen.seed, chosen.only).decode(errors="replace"))
-        print(try_one(chosen.seed, chosen.only))
+        which = (chosen.seed, chosen.only)
+        print(mutated(*which, chosen.ensembles).decode(errors="replace"))
+        print(try_one(*which, ensembles=chosen.ensembles))
         return 0
     total: Counter[str] = Counter()
     start, begun = 0, time.monotonic()
     while start < chosen.n:
-        start = batch(chosen.seed, start, min(start + BATCH, chosen.n), total)
+        stop = min(start + BATCH, chosen.n)
+        start = batch(chosen.seed, start, stop, total, chosen.ensembles)
         if start % (10 * BATCH) == 0:
             print(f"{start:,} files: {dict(total)}", flush=True)
     took = time.monotonic() - begun

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from branchwise import datasets
     from branchwise.data.checks import Finding, inspect_table
     from branchwise.data.encoded_table import EncodedTable
+    from branchwise.ensemble.stored_model import load
     from branchwise.errors import (
         BranchwiseError,
         BranchwiseWarning,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     )
     from branchwise.files.read_table import read_table
     from branchwise.fit import fit_tree
-    from branchwise.model import Model, load, pruning_path
+    from branchwise.model import Model, pruning_path
     from branchwise.predict import predict_rows
     from branchwise.recipe import Recipe
 
@@ -66,6 +67,7 @@ __all__ = [
 _MODULES = {
     "data.checks": ("Finding", "inspect_table"),
     "data.encoded_table": ("EncodedTable",),
+    "ensemble.stored_model": ("load",),
     "errors": (
         "BranchwiseError",
         "BranchwiseWarning",
@@ -84,7 +86,7 @@ _MODULES = {
     "estimators.forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "files.read_table": ("read_table",),
     "fit": ("fit_tree",),
-    "model": ("Model", "load", "pruning_path"),
+    "model": ("Model", "pruning_path"),
     "predict": ("predict_rows",),
     "recipe": ("Recipe",),
 }

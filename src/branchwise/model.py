@@ -522,24 +522,6 @@ class Model(Reading, Showing):
         model_file.save(path, self.schema, self.tree, self.recipe)
 
 
-def load(path: str | os.PathLike[str]) -> Model:
-    """Open a model file. This never runs code from the file.
-
-    Parameters
-    ----------
-    path : str or path
-        A file written by :meth:`Model.save` or by ``branchwise fit``.
-
-    Returns
-    -------
-    Model
-        The model, which predicts exactly as the one that was saved.
-    """
-    from branchwise import model_file
-
-    return Model(*model_file.load(path))
-
-
 def pruning_path(model: Model, X: object = None, y: object = None) -> PruningTable:
     """Return sizes and errors of a model's prunings: :meth:`Model.pruning_path`."""
     return model.pruning_path(X, y)

@@ -609,10 +609,10 @@ REFUSED: dict[str, tuple[Any, str]] = {
             small((("version",), version)),
             (
                 f"its 'version' is {json.dumps(version)}, and this branchwise reads "
-                "version 1; a later release may read it."
+                "versions 1 and 2; a later release may read it."
             ),
         )
-        for version in (2, 0, -1, "1", True, 1.0, None)
+        for version in (3, 0, -1, "1", True, 1.0, None)
     },
     **{
         f"no {part}": (small(((part,), REMOVE)), f"the file lacks '{part}'.")

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchwise.data.arrays import Floats
-from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.importances import Importances, importances_of
 from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.ensemble.proximities import (
@@ -23,12 +22,13 @@ from branchwise.ensemble.quantiles import (
     interval_quantiles,
     predict_quantiles,
 )
+from branchwise.ensemble.saved_trees import SavedTrees
 from branchwise.errors import ParameterError
 from branchwise.model import Model
 from branchwise.threads import cached_property
 
 
-class Ensemble(FittedTrees):
+class Ensemble(SavedTrees):
     """Trees of one schema that predict together: by average, or by majority vote.
 
     ``ensemble[i]`` is a :class:`~branchwise.Model` of one tree. ``samples`` has the

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from branchwise.recipe import FIELDS
+from typing import NamedTuple
+
+from branchwise.data.table_schema import Schema
+from branchwise.recipe import FIELDS, Recipe
+from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
 from branchwise.recipe.parameters import PARAMETERS
+from branchwise.tree.tree import Tree
 
 FORMAT = "branchwise-model"
+#: The version of files of single trees, and of files of ensembles.
 VERSION = 1
+ENSEMBLE_VERSION = 2
 #: The most bytes of a file.
 MAX_BYTES = 2**30
 
@@ -25,3 +32,24 @@ REQUIRED_FIELDS = (
     "missing",
     "unseen",
 )
+
+#: The parameter of an ensemble's recipe that each field of 'ensemble' holds, all of
+#: them written only if they differ from their defaults; the recipe of the trees is a
+#: field of its own.
+ENSEMBLE_KEYS = {
+    PARAMETERS[name].file_key if name in PARAMETERS else name: name
+    for name in ENSEMBLE_FIELDS
+    if name != "tree"
+}
+
+
+#: What the file of a single tree holds.
+StoredTree = tuple[Schema, Tree, Recipe]
+
+
+class StoredEnsemble(NamedTuple):
+    """What the file of an ensemble holds."""
+
+    schema: Schema
+    trees: tuple[Tree, ...]
+    recipe: EnsembleRecipe

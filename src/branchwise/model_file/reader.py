@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
+from collections.abc import Callable, Collection
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -12,11 +13,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.table_schema import Column, Schema, Value, value_type
-from branchwise.errors import BranchwiseError, ModelFileError, ParameterError, plain
+from branchwise.errors import (
+    BranchwiseError,
+    DataError,
+    ModelFileError,
+    ParameterError,
+    counted,
+    plain,
+)
+from branchwise.model_file.array_text import array_of_text
 from branchwise.model_file.fields import CHECKS, fields_of, shown, typed
-from branchwise.model_file.layout import FORMAT, RECIPE_FIELDS, REQUIRED_FIELDS, VERSION
+from branchwise.model_file.layout import (
+    ENSEMBLE_KEYS,
+    ENSEMBLE_VERSION,
+    FORMAT,
+    RECIPE_FIELDS,
+    REQUIRED_FIELDS,
+    VERSION,
+    StoredEnsemble,
+    StoredTree,
+)
 from branchwise.model_file.parser import content_of, parse
 from branchwise.recipe import FIELDS, Recipe
+from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
 from branchwise.recipe.parameters import ALPHA_RULES, PARAMETERS
 from branchwise.tree.tree import (
     ARRAYS,
@@ -26,20 +45,27 @@ from branchwise.tree.tree import (
     ArraySpec,
     Tree,
 )
-from branchwise.tree.validation import validate
+from branchwise.tree.validation import validate, validate_shapes
 
 #: Results computed from weights and means up to these are finite.
 _LARGEST_WEIGHT = 1e300
 _LARGEST_MEAN = 1e150
+#: The arrays that every tree has.
+_REQUIRED_ARRAYS = tuple(spec.key for spec in ARRAYS)
 
 
-def load(path: str | os.PathLike[str]) -> tuple[Schema, Tree, Recipe]:
-    """Read a model file."""
+def load(path: str | os.PathLike[str]) -> StoredTree | StoredEnsemble:
+    """Read a model file, of a single tree or of an ensemble."""
     return from_bytes(content_of(path), plain(os.fsdecode(path)))
 
 
-def from_bytes(content: bytes, source: str = "the file") -> tuple[Schema, Tree, Recipe]:
-    """Read a model from the content of a file."""
+def load_tree(path: str | os.PathLike[str]) -> StoredTree:
+    """Read the file of a single tree."""
+    return tree_from_bytes(content_of(path), plain(os.fsdecode(path)))
+
+
+def from_bytes(content: bytes, source: str = "the file") -> StoredTree | StoredEnsemble:
+    """Read a tree or an ensemble from the content of a file."""
     try:
         return read_document(parse(content))
     except BranchwiseError as error:
@@ -48,36 +74,100 @@ def from_bytes(content: bytes, source: str = "the file") -> tuple[Schema, Tree, 
         raise ModelFileError(message) from None
 
 
-def read_document(document: Any) -> tuple[Schema, Tree, Recipe]:
-    """Return schema, tree and recipe of a parsed file; raise if it is not valid."""
+def tree_from_bytes(content: bytes, source: str = "the file") -> StoredTree:
+    """Read a single tree from the content of a file."""
+    stored = from_bytes(content, source)
+    if isinstance(stored, StoredEnsemble):
+        raise ModelFileError(
+            f"{source} holds an ensemble of {counted(len(stored.trees), 'tree')}, and "
+            "a single tree is needed here. Open it with branchwise.load: ensemble[0] "
+            "is the model of its first tree, which can be saved."
+        )
+    return stored
+
+
+def read_document(document: Any) -> StoredTree | StoredEnsemble:
+    """Return what a parsed file holds; raise if it is not valid."""
     fields = fields_of(document, "the file", ("format", "version"))
     if fields["format"] != FORMAT:
         got = shown(fields["format"])
         raise ModelFileError(f"its 'format' is {got}, not {shown(FORMAT)}")
     version = fields["version"]
-    if type(version) is not int or version != VERSION:
+    if type(version) is not int or version not in _READERS:
         raise ModelFileError(
-            f"its 'version' is {shown(version)}, and this branchwise reads version "
-            f"{VERSION}; a later release may read it"
+            f"its 'version' is {shown(version)}, and this branchwise reads versions "
+            f"{VERSION} and {ENSEMBLE_VERSION}; a later release may read it"
         )
-    fields_of(document, "the file", ("recipe", "schema", "tree"))
+    return _READERS[version](fields)
+
+
+def _read_single_tree(document: dict[str, Any]) -> StoredTree:
+    """Return schema, tree and recipe of a file of version 1."""
+    fields = fields_of(document, "the file", ("recipe", "schema", "tree"))
     schema = _read_schema(fields["schema"])
     tree = _read_tree(fields["tree"])
+    _check_target(schema, tree, "'tree'")
+    validate(tree, schema)
+    recipe = _read_recipe(fields["recipe"])
+    _check_costs(recipe, schema)
+    _check_predictions(recipe, tree, "'tree'")
+    return schema, tree, recipe
+
+
+def _read_ensemble(document: dict[str, Any]) -> StoredEnsemble:
+    """Return what a file of version 2 holds."""
+    names = ("ensemble", "recipe", "schema", "trees")
+    fields = fields_of(document, "the file", names)
+    schema = _read_schema(fields["schema"])
+    recipe = _read_recipe(fields["recipe"])
+    _check_costs(recipe, schema)
+    if recipe.is_regression and schema.classes:
+        raise ModelFileError("'schema' has classes and 'recipe' predicts numbers")
+    if not recipe.is_regression and not schema.classes:
+        raise ModelFileError("'schema' has no classes and 'recipe' predicts classes")
+    ensemble_recipe = _read_ensemble_recipe(fields["ensemble"], recipe)
+    stored = typed(fields, "trees", "the file", "a list")
+    if not stored:
+        raise ModelFileError("'trees' is empty")
+    trees = []
+    for number, value in enumerate(stored):
+        where = f"tree {number}"
+        try:
+            tree = _read_encoded_tree(value, where, schema)
+            validate(tree, schema)
+        except DataError as error:
+            raise ModelFileError(f"{where}: {str(error).removesuffix('.')}") from None
+        _check_predictions(recipe, tree, where)
+        trees.append(tree)
+    return StoredEnsemble(schema, tuple(trees), ensemble_recipe)
+
+
+#: What reads the fields of a file of each version.
+_READERS: dict[int, Callable[[dict[str, Any]], StoredTree | StoredEnsemble]] = {
+    VERSION: _read_single_tree,
+    ENSEMBLE_VERSION: _read_ensemble,
+}
+
+
+def _check_target(schema: Schema, tree: Tree, where: str) -> None:
     if not schema.classes and not tree.is_regression:
         raise ModelFileError("'classes' of 'schema' is empty")
     if schema.classes and tree.is_regression:
-        raise ModelFileError("'schema' has classes and yet 'tree' has 'mean'")
-    validate(tree, schema)
-    recipe = _read_recipe(fields["recipe"])
+        raise ModelFileError(f"'schema' has classes and yet {where} has 'mean'")
+
+
+def _check_costs(recipe: Recipe, schema: Schema) -> None:
     n_costs = None if recipe.costs is None else len(recipe.costs)
     if n_costs not in (None, len(schema.classes)):
         raise ModelFileError(
             f"'costs' of 'recipe' has {n_costs} rows, and 'schema' has "
             f"{len(schema.classes)} classes"
         )
-    if n_costs is not None and tree.prediction is None:
-        raise ModelFileError("'recipe' has costs and yet 'tree' lacks 'answer'")
-    return schema, tree, recipe
+
+
+def _check_predictions(recipe: Recipe, tree: Tree, where: str) -> None:
+    if recipe.costs is not None and tree.prediction is None:
+        raise ModelFileError(f"'recipe' has costs and yet {where} lacks 'answer'")
 
 
 def _read_schema(value: Any) -> Schema:
@@ -134,41 +224,74 @@ def _read_values(fields: dict[str, Any], name: str, where: str) -> tuple[Value, 
 
 
 def _read_tree(value: Any) -> Tree:
-    fields = fields_of(value, "'tree'", tuple(spec.key for spec in ARRAYS))
-    specs = _arrays_of(fields)
+    fields = fields_of(value, "'tree'", _REQUIRED_ARRAYS)
+    specs = _arrays_of(fields, "'tree'")
     tree = Tree(
         **{
             spec.name: _read_array(fields[spec.key], spec.key, spec.dtype)
             for spec in specs
         }
     )
+    _check_amounts(tree)
+    return tree
+
+
+def _read_encoded_tree(value: Any, where: str, schema: Schema) -> Tree:
+    """Return a tree whose arrays are texts."""
+    fields = fields_of(value, where, _REQUIRED_ARRAYS)
+    width = max(1, len(schema.classes))
+    arrays: dict[str, Any] = {}
+    for spec in _arrays_of(fields, where):
+        text = typed(fields, spec.key, where, "text")
+        array = array_of_text(text, spec.key, spec.dtype is np.float64)
+        if spec.name in ("weights", "class_cases") and len(array) % width == 0:
+            array = array.reshape(-1, width)
+        arrays[spec.name] = array
+    # As small as in the file: sizes are checked before numbers take 8 bytes each.
+    small = Tree(**arrays)
+    _check_target(schema, small, where)
+    validate_shapes(small, len(small), width)
+    for spec in small.arrays:
+        dtype = np.intp if spec.dtype is np.int64 else np.float64
+        arrays[spec.name] = arrays[spec.name].astype(dtype)
+    tree = Tree(**arrays)
+    _check_amounts(tree)
+    return tree
+
+
+def _check_amounts(tree: Tree) -> None:
+    """Reject amounts from which results would be computed that are not finite."""
     with np.errstate(over="ignore"):
         heaviest = tree.weights.sum(axis=-1).max(initial=0)
     if heaviest > _LARGEST_WEIGHT:
         raise ModelFileError("array 'weights' has numbers that are too large")
-    for spec in specs:
+    for spec in tree.arrays:
         if spec in NUMBER_ARRAYS and (
             np.abs(getattr(tree, spec.name)).max(initial=0) > _LARGEST_MEAN
         ):
             raise ModelFileError(f"array {spec.key!r} has numbers that are too large")
-    return tree
 
 
-def _arrays_of(fields: dict[str, Any]) -> tuple[ArraySpec, ...]:
+def _arrays_of(fields: dict[str, Any], where: str) -> tuple[ArraySpec, ...]:
     """Return the arrays that a tree has: each group of them as a whole or not."""
     specs: tuple[ArraySpec, ...] = ARRAYS
     for group in OPTIONAL_ARRAYS:
         if any(spec.key in fields for spec in group):
             specs += group
-            fields_of(fields, "'tree'", tuple(spec.key for spec in group))
+            fields_of(fields, where, tuple(spec.key for spec in group))
     if set(NUMBER_ARRAYS + PREDICTION_ARRAYS) <= set(specs):
-        raise ModelFileError("'tree' has both 'mean' and 'answer'")
+        raise ModelFileError(f"{where} has both 'mean' and 'answer'")
     # Unlike in other objects, an unknown field may change the meaning here.
-    known = {spec.key for spec in specs}
+    _check_known(fields, [spec.key for spec in specs], where, "array")
+    return specs
+
+
+def _check_known(
+    fields: dict[str, Any], known: Collection[str], where: str, what: str
+) -> None:
     unknown = [name for name in fields if name not in known]
     if unknown:
-        raise ModelFileError(f"'tree' has the unknown array {shown(unknown[0])}")
-    return specs
+        raise ModelFileError(f"{where} has the unknown {what} {shown(unknown[0])}")
 
 
 def _read_array(value: Any, name: str, dtype: type) -> NDArray[Any]:
@@ -215,6 +338,20 @@ def _read_recipe(value: Any) -> Recipe:
         name = typed(criterion, "function", "'criterion'", "text")
         known["criterion"] = AbsentCriterion(name)
     return Recipe(**{RECIPE_FIELDS[key]: known[key] for key in known})
+
+
+def _read_ensemble_recipe(value: Any, recipe: Recipe) -> EnsembleRecipe:
+    where = "'ensemble'"
+    fields = fields_of(value, where, ())
+    # An unknown field may change how predictions are combined.
+    _check_known(fields, ENSEMBLE_KEYS, where, "field")
+    known = {}
+    for key, name in ENSEMBLE_KEYS.items():
+        default = ENSEMBLE_FIELDS[name]
+        known[name] = fields.get(key, default)
+        if isinstance(default, bool) and name not in PARAMETERS:
+            typed({key: known[name]}, key, where, "true or false")
+    return EnsembleRecipe(tree=recipe, **known)
 
 
 class AbsentCriterion:

@@ -11,19 +11,60 @@ from numpy.typing import NDArray
 
 from branchwise.data.table_schema import Column, Schema
 from branchwise.files.raw_bytes import atomic_write
-from branchwise.model_file.layout import FORMAT, RECIPE_FIELDS, REQUIRED_FIELDS, VERSION
+from branchwise.model_file.array_text import array_text
+from branchwise.model_file.layout import (
+    ENSEMBLE_KEYS,
+    ENSEMBLE_VERSION,
+    FORMAT,
+    RECIPE_FIELDS,
+    REQUIRED_FIELDS,
+    VERSION,
+    StoredEnsemble,
+)
 from branchwise.recipe import FIELDS, Recipe
+from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
 from branchwise.recipe.parameters import PARAMETERS
 from branchwise.tree.tree import Tree
 
 
 def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
     """Write a model as JSON, one line for each column and each array."""
-    lines = [
-        "{",
-        f'"format": {_json(FORMAT)},',
-        f'"version": {VERSION},',
+    arrays = [(s.key, _json(_plain(getattr(tree, s.name)))) for s in tree.arrays]
+    return _document(
+        VERSION,
         f'"recipe": {_json(_recipe_fields(recipe))},',
+        *_schema_lines(schema),
+        '"tree": {',
+        ",\n".join(f'"{key}": {numbers}' for key, numbers in arrays),
+        "}",
+    )
+
+
+def ensemble_to_bytes(stored: StoredEnsemble) -> bytes:
+    """Write an ensemble as JSON, one line for each column and each tree."""
+    return _document(
+        ENSEMBLE_VERSION,
+        f'"ensemble": {_json(_ensemble_fields(stored.recipe))},',
+        f'"recipe": {_json(_recipe_fields(stored.recipe.tree))},',
+        *_schema_lines(stored.schema),
+        '"trees": [',
+        ",\n".join(
+            _json({s.key: array_text(getattr(tree, s.name)) for s in tree.arrays})
+            for tree in stored.trees
+        ),
+        "]",
+    )
+
+
+def _document(version: int, *lines: str) -> bytes:
+    """Return the content of a file of these fields."""
+    head = ("{", f'"format": {_json(FORMAT)},', f'"version": {version},')
+    # Half a surrogate pair is no UTF-8, but its escape is valid JSON.
+    return "\n".join((*head, *lines, "}", "")).encode("utf-8", "backslashreplace")
+
+
+def _schema_lines(schema: Schema) -> tuple[str, ...]:
+    return (
         '"schema": {',
         f'"target": {_json(schema.target)},',
         f'"named": {_json(schema.named)},',
@@ -32,24 +73,22 @@ def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
         ",\n".join(_json(_column_fields(column)) for column in schema.columns),
         "]",
         "},",
-        '"tree": {',
-        ",\n".join(
-            f'"{spec.key}": {_json(_plain(getattr(tree, spec.name)))}'
-            for spec in tree.arrays
-        ),
-        "}",
-        "}",
-        "",
-    ]
-    # Half a surrogate pair is no UTF-8, but its escape is valid JSON.
-    return "\n".join(lines).encode("utf-8", "backslashreplace")
+    )
 
 
 def save(
     path: str | os.PathLike[str], schema: Schema, tree: Tree, recipe: Recipe
 ) -> None:
     """Write a model file atomically."""
-    content = to_bytes(schema, tree, recipe)
+    _save(path, to_bytes(schema, tree, recipe))
+
+
+def save_ensemble(path: str | os.PathLike[str], stored: StoredEnsemble) -> None:
+    """Write the file of an ensemble atomically."""
+    _save(path, ensemble_to_bytes(stored))
+
+
+def _save(path: str | os.PathLike[str], content: bytes) -> None:
     with atomic_write(path) as file:
         file.write(content)
 
@@ -102,4 +141,21 @@ def _recipe_fields(recipe: Recipe) -> dict[str, object]:
         ]
     if not isinstance(recipe.criterion, str):
         fields["criterion"] = {"function": recipe.criterion_name}
+    return fields
+
+
+def _ensemble_fields(recipe: EnsembleRecipe) -> dict[str, object]:
+    """Return the fields that differ from their defaults.
+
+    A number keeps its type: 1 is a number of columns or rows, 1.0 all of them.
+    """
+    fields: dict[str, object] = {}
+    for key, name in ENSEMBLE_KEYS.items():
+        value, default = getattr(recipe, name), ENSEMBLE_FIELDS[name]
+        if isinstance(value, Integral) and not isinstance(value, bool):
+            value = int(value)
+        elif isinstance(value, Real) and not isinstance(value, bool):
+            value = float(value)
+        if value != default or type(value) is not type(default):
+            fields[key] = value
     return fields

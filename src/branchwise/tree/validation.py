@@ -28,7 +28,7 @@ def validate(tree: Tree, schema: Schema) -> None:
         given = [getattr(tree, spec.name) is not None for spec in group]
         names = ", ".join(repr(spec.key) for spec in group)
         _require(all(given) or not any(given), f"all of the arrays {names}, or none")
-    _validate_shapes(tree, n, width)
+    validate_shapes(tree, n, width)
     _validate_structure(tree, n)
     _validate_thresholds(tree, schema)
     _validate_codes(tree, schema)
@@ -65,7 +65,8 @@ def _require_amounts(tree: Tree, name: str) -> None:
     )
 
 
-def _validate_shapes(tree: Tree, n: int, width: int) -> None:
+def validate_shapes(tree: Tree, n: int, width: int) -> None:
+    """Reject arrays whose sizes are not those of n nodes with ``width`` weights."""
     shape = {"weights": (n, width), "class_cases": (n, width), "codes": (-1,)}
     if tree.surrogate_column is not None:
         m = len(tree.surrogate_column)

@@ -40,7 +40,7 @@ from branchwise.files.c45_files import C45_ENDINGS
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS, Reading, as_number, as_truth
 from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
-from branchwise.model import Model, load
+from branchwise.model import Model
 from branchwise.text.document import Document
 
 _TABLES = (*ENDINGS, *C45_ENDINGS)
@@ -75,12 +75,12 @@ def input_options(
 
 
 def open_model(path: str) -> Model:
-    """Open a model file; ``-`` is standard input."""
+    """Open the file of a single tree; ``-`` is standard input."""
     if path == STANDARD_STREAM:
         content = sys.stdin.buffer.read(model_file.MAX_BYTES + 1)
-        return Model(*model_file.from_bytes(content, "standard input"))
+        return Model(*model_file.tree_from_bytes(content, "standard input"))
     try:
-        return load(path)
+        return Model(*model_file.load_tree(path))
     except ModelFileError as error:
         if not Path(path).is_file() or Path(path).suffix.lower() not in _TABLES:
             raise
