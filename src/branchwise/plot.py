@@ -19,6 +19,9 @@ from branchwise.model import Model
 from branchwise.render import scene as layout
 from branchwise.render.picture import CLASS_COLOURS, NUMBER_COLOUR, drawing, mixed
 from branchwise.render.scene import Scene, scene
+from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars
+from branchwise.shap.shap_figures import size as written_size
+from branchwise.shap.shap_values import ShapValues
 from branchwise.text.conditions import PICTURED_VALUES
 from branchwise.train.prune_model import PruningTable
 
@@ -29,6 +32,7 @@ __all__ = [
     "plot_learning_curve",
     "plot_pruning_path",
     "plot_search",
+    "plot_shap",
     "plot_tree",
 ]
 
@@ -38,6 +42,8 @@ _MANY_LEAVES = 50
 _PER_INCH, _LONGEST = 90.0, 40.0
 _POINTS_PER_INCH = 72.0
 _INK, _FAINT, _LINE, _EDGE, _BOX = "#1b2430", "#5a6572", "#b9c2cc", "#ccd3da", "#f4f6f8"
+#: Values that raise the prediction, and those that lower it.
+_UP, _DOWN = "#0072b2", "#d55e00"
 _TRACK, _WHITE, _TINT = "#dfe4e9", "#ffffff", 0.14
 
 
@@ -132,6 +138,69 @@ def plot_forest_error(forest: Any, ax: Any = None) -> Any:
     ax.set_ylabel(f"out-of-bag {'mean squared error' if squared else 'error rate'}")
     ax.set_ylim(bottom=0.0)
     return ax
+
+
+def plot_shap(
+    values: ShapValues, ax: Any = None, max_columns: int = SHOWN_COLUMNS
+) -> Any:
+    """Draw Shapley values: of one row a waterfall, of several rows bars.
+
+    Parameters
+    ----------
+    values : ShapValues
+        What :meth:`Model.shap` returns, or some rows of it, or of a class:
+        ``values[3]``, ``values[:, "yes"]``.
+    ax : matplotlib axes or None
+        Where to draw; by default on a figure of its own.
+    max_columns : int
+        How many columns to draw; the others together are one more bar.
+
+    Returns
+    -------
+    matplotlib axes
+        The drawing.
+    """
+    if not isinstance(values, ShapValues):
+        raise ParameterError(
+            "plot_shap draws what a model's shap() returns. Got "
+            f"{type(values).__name__} instead."
+        )
+    figure = values.figure(max_columns)
+    n = len(figure.names)
+    ax = new_axes((6.4, 1.2 + 0.35 * max(n, 2))) if ax is None else ax
+    if isinstance(figure, Bars):
+        thick = 0.8 / len(figure.series)
+        for k, name in enumerate(figure.series):
+            middles = [at + (k + 0.5) * thick - 0.4 for at in range(n)]
+            ax.barh(middles, figure.sizes[:, k], thick, label=name)
+        ax.set_xlabel(figure.label)
+        if len(figure.series) > 1:
+            ax.legend()
+    else:
+        for at, (start, end) in enumerate(figure.steps):
+            colour = _UP if end >= start else _DOWN
+            ax.barh(at, end - start, left=start, color=colour)
+        for at, text in enumerate(figure.written()):
+            ax.annotate(
+                text,
+                (max(figure.steps[at]), at),
+                (4, 0),
+                textcoords="offset points",
+                va="center",
+            )
+        ax.axvline(figure.base, color=_LINE, linestyle="--")
+        ax.use_sticky_edges = False
+        ax.margins(x=0.15)
+        ends = f"{written_size(figure.base)} to {written_size(figure.prediction)}"
+        ax.set_xlabel(_plain_text(f"{figure.label}: {ends}"))
+    ax.set_yticks(range(n), [_plain_text(name) for name in figure.names])
+    ax.invert_yaxis()
+    return ax
+
+
+def _plain_text(text: str) -> str:
+    """Write a text that matplotlib does not take for a formula."""
+    return text.replace("$", r"\$")
 
 
 def plot_tree(

@@ -26,7 +26,7 @@ RUNGS: list[list[str]] = [
     ["prune"],
     ["engines"],
     ["train", "model_file"],
-    ["rules", "shap", "explain", "steps", "render", "export"],
+    ["render", "rules", "shap", "explain", "steps", "export"],
     ["model"],
     ["fit", "predict", "ensemble"],
     ["estimators"],

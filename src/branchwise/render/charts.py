@@ -263,6 +263,32 @@ def bar_chart(
     return _drawing(title, description, plot.whole_height, body)
 
 
+def waterfall_chart(
+    title: str,
+    description: str,
+    names: Sequence[str],
+    axis: Axis,
+    steps: Sequence[tuple[float, float]],
+    written: Sequence[str],
+) -> str:
+    """Draw bars that begin where those before them end: ``steps`` from and to.
+
+    ``written`` stands beside the bars, which have one colour up and another down.
+    """
+    left = 12 + min(max((text_width(n, TEXT) for n in names), default=0), WIDEST_NAME)
+    height = len(names) * (_BAR + _SPACING)
+    plot = Plot(axis, axis, left, WIDTH - left - 70.0, 8.0, height)
+    body = _charts().waterfall(plot, names, steps, written, _BAR, _SPACING)
+    return _drawing(title, description, plot.whole_height, body)
+
+
+def standalone(chart: str, style: str) -> str:
+    """Return a chart as a document of its own, with the style sheet in it."""
+    head, _, rest = chart.partition(">")
+    head = head.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1)
+    return f"{head}>\n<style>\n{style}</style>{rest}\n"
+
+
 def histogram(
     title: str,
     description: str,

@@ -17,18 +17,26 @@ from branchwise.data.frames import open_table
 from branchwise.data.one_row import as_table, make_frame
 from branchwise.data.table_schema import Value
 from branchwise.data.weights import check_weights
-from branchwise.errors import DataError, ParameterError, counted, quoted
+from branchwise.errors import (
+    DataError,
+    ParameterError,
+    check_limit,
+    counted,
+    quoted,
+)
+from branchwise.render.charts import standalone
 from branchwise.shap.products import Term
+from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars, Waterfall, signed, size
 from branchwise.shap.shapley import Background, shapley_values
+from branchwise.text.as_html import as_html, asset
 from branchwise.text.blocks import Block, Heading, Paragraph, Table
-from branchwise.text.conditions import number, rounded, word
+from branchwise.text.conditions import number, word
 from branchwise.text.document import Document
 from branchwise.threads import n_threads
 from branchwise.train.fitted_tree import FittedTree
 
 #: Numbers in the largest result: 8 GiB.
 MOST_NUMBERS = 2**30
-_DIGITS = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,6 +149,8 @@ class ShapValues(Document):
     @property
     def importances(self) -> Floats:
         """The mean size of the values of each column (of each class)."""
+        if not len(self):
+            return np.zeros(self.values.shape[1:])
         sizes: Floats = np.abs(self.values).mean(axis=0)
         return sizes
 
@@ -212,7 +222,7 @@ class ShapValues(Document):
         yield Table(
             ["column", *labels],
             [
-                [word(self.columns[at]), *(_size(size) for size in sizes[at])]
+                [word(self.columns[at]), *map(size, sizes[at].tolist())]
                 for at in self.order()
             ],
         )
@@ -220,8 +230,8 @@ class ShapValues(Document):
     def row_blocks(self) -> Iterator[Block]:
         """Yield the values of a row and of one class, or of a number."""
         yield Paragraph(
-            f"Shapley values: base value {_size(float(self.base_values))}, prediction "
-            f"{_size(float(self.predictions[0]))}"
+            f"Shapley values: base value {size(float(self.base_values))}, prediction "
+            f"{size(float(self.predictions[0]))}"
             + ("" if self.label is None else f" ({self.outcome})")
             + "."
         )
@@ -252,12 +262,51 @@ class ShapValues(Document):
         name = "" if self.target is None else f"{target} = "
         return f"probability of {name}{word(self.label)}"
 
+    def figure(self, max_columns: int = SHOWN_COLUMNS) -> Bars | Waterfall:
+        """Return what is drawn: of one row a waterfall, of several rows bars."""
+        check_limit("max_columns", max_columns, 1, optional=False)
+        if len(self) == 1:
+            one = self.of_prediction()
+            values = one.values[0].tolist()
+            named = [
+                (f"{word(self.columns[at])} = {cell_words(self.data[0, at])}", value)
+                for at in one.order()
+                if (value := values[at])
+            ]
+            base, prediction = float(one.base_values), float(one.predictions[0])
+            return Waterfall.of(named, base, prediction, one.outcome, max_columns)
+        return Bars.of(
+            [word(name) for name in self.columns],
+            self.importances,
+            self.order(),
+            [word(label) for label in self.classes],
+            max_columns,
+        )
+
+    def to_svg(self, max_columns: int = SHOWN_COLUMNS) -> str:
+        """Return a chart as an SVG document: of one row a waterfall, of several bars.
+
+        Parameters
+        ----------
+        max_columns : int
+            How many columns to draw; the others together are one more bar.
+        """
+        chart = self.figure(max_columns).to_svg()
+        return standalone(chart, str(asset("render/assets/charts.css")))
+
+    def to_html(self) -> str:
+        """Return the chart and the table as a piece of HTML."""
+        chart = (
+            f'<div style="max-width: 40em">{self.to_svg()}</div>' if len(self) else ""
+        )
+        return f'<div class="branchwise">\n{chart}{as_html(self.blocks())}\n</div>'
+
     def to_shap(self) -> Any:
         """Return a ``shap.Explanation``, which the plots of that package draw."""
         if find_spec("shap") is None:
             raise ParameterError(
                 "to_shap needs the package shap, which is not installed. Run "
-                "pip install shap; to_frame and to_text need nothing else."
+                "pip install shap; to_svg and plot.plot_shap draw without it."
             )
         shap = import_module("shap")
         base = np.broadcast_to(self.base_values, self.predictions.shape).copy()
@@ -284,15 +333,6 @@ def cell_words(cell: Any) -> str:
     return number(known) if isinstance(known, float) else word(known)
 
 
-def _size(value: float) -> str:
-    return rounded(value, _DIGITS)
-
-
-def signed(value: float) -> str:
-    """Write a contribution with its sign."""
-    return f"{'+' if value > 0 else ''}{_size(value)}"
-
-
 def shap_of_rows(
     model: FittedTree,
     X: object,
@@ -305,7 +345,7 @@ def shap_of_rows(
     schema, tree, threads = model.schema, model.tree, n_threads(n_jobs)
     data, cells = model.encoded_rows(X)
     width = max(len(schema.classes), 1)
-    check_size(data.n_rows, len(schema.columns), width, interactions)
+    checksize(data.n_rows, len(schema.columns), width, interactions)
     others = None
     if background is not None:
         others = _background(model, background, background_weight, threads)
@@ -382,7 +422,7 @@ def _background(
     return Background(data, weights / weights.sum())
 
 
-def check_size(n_rows: int, n_columns: int, width: int, interactions: bool) -> None:
+def checksize(n_rows: int, n_columns: int, width: int, interactions: bool) -> None:
     """Raise before a result is made that is too large."""
     each = max(n_columns ** (1 + interactions) * width, 1)
     if n_rows * each > MOST_NUMBERS:
