@@ -121,3 +121,27 @@ def test_the_page_shows_what_happens(tree, tmp_path, monkeypatch):
     for example in examples:
         command, _, wanted = example.partition("\n")
         assert output(*shlex.split(command)).rstrip("\n") == wanted.rstrip("\n")
+
+
+def test_shapley_values(tree, tmp_path):
+    text = output("explain", tree, WEATHER, "--row", 8, "--shap")
+    assert (
+        "Shapley values: base value 0.6429, prediction 1 (probability of play" in text
+    )
+    compared = output("explain", tree, WEATHER, "--shap", "--background", WEATHER)
+    assert compared.count("Shapley values: base value 0.6429") == 9
+    found = output("explain", tree, WEATHER, "--row=8", "--shap", "--format=json")
+    document = json.loads(found)
+    assert document["shap"]["rows"][0]["row"] == 8
+    assert document["shap"]["columns"] == load(tree).schema.names
+
+
+def test_backgrounds_that_cannot_be_used(tree, tmp_path):
+    message = refusal("explain", tree, WEATHER, "--background", WEATHER, code=2)
+    assert "--background has no effect without --shap" in message
+    empty = tmp_path / "empty.csv"
+    empty.write_text("outlook,temperature,humidity,windy\n", encoding="utf-8")
+    message = refusal("explain", tree, WEATHER, "--shap", "--background", empty)
+    assert "--background must have at least one row" in message
+    message = refusal("explain", tree, "-", "--shap", "--background", "-", code=2)
+    assert "standard input can be only one" in message

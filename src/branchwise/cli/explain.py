@@ -44,19 +44,40 @@ def explain(
     row: int | None = _EXPLAIN.option("--row", min=0),
     settings: list[str] | None = options.SETTINGS,
     level: float = _EXPLAIN.option("--level", 0.95),
+    shap: bool = _EXPLAIN.flag("--shap"),
+    background: str | None = _EXPLAIN.option("--background"),
     output_format: str = options.TEXT_FORMAT,
     *,
     inputs: Inputs,
 ) -> None:
     """Explain the predictions for the rows of a table, or for one row."""
-    check_two_streams(MODEL=model_path, TABLE=table_path)
+    check_two_streams(
+        MODEL=model_path, TABLE=table_path, **{"--background": background}
+    )
+    if background is not None and not shap:
+        raise ParameterError("--background has no effect without --shap. Give both.")
     model = open_model(model_path)
     rows = read_rows(model, table_path, row, settings, inputs)
+    others = None if background is None else _read_background(model, background, inputs)
     with located(rows.file if row is None else None):
-        explained = rows.model.explain(rows.rows, level)
+        explained = rows.model.explain(rows.rows, level, shap=shap, background=others)
     if isinstance(explained, Explanation):
-        explained = replace(explained, row=rows.first)
+        values = explained.shap
+        if values is not None:
+            values = replace(values, rows=(rows.first,))
+        explained = replace(explained, row=rows.first, shap=values)
     print_written(explained, output_format)
+
+
+def _read_background(model: Model, path: str, inputs: Inputs) -> Any:
+    """Read the rows that a row is compared with."""
+    with inputs.opened(path) as (file, _):
+        _, table = read_for_model(model, file, inputs.reporter)
+    if not table.num_rows:
+        raise DataError(
+            f"--background must have at least one row. {file.label} has none."
+        )
+    return table
 
 
 @takes(inputs=input_options)
