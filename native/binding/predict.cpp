@@ -5,6 +5,7 @@
 
 #include "binding/tree_arrays.hpp"
 #include "predict/apply.hpp"
+#include "predict/tree_sums.hpp"
 
 using namespace branchwise;
 
@@ -117,6 +118,36 @@ nb::object blend(const Walk& walk, nb::list columns, size_t n_rows, nb::handle n
     return own(std::move(out), listed.size(), width);
 }
 
+// Add the numbers of the nodes of several trees that rows arrive at to the totals of the
+// rows, weighted by their shares, in the order of the trees.
+void add_up(nb::list walks, nb::list columns, size_t n_rows, nb::list numbers, size_t width,
+            nb::handle totals) {
+    Arrays arrays;
+    const nb::tuple given = items_of(walks), lines = items_of(numbers);
+    if (given.size() != lines.size()) refuse("numbers must have one entry for each of the walks");
+    if (width == 0) refuse("width must be above 0");
+    double* out = arrays.writable<double>(totals, "totals", checked_product(n_rows, width)).data();
+    std::vector<Addend> trees;
+    std::vector<Cells> cells(items_of(columns).size());
+    for (size_t t = 0; t < given.size(); ++t) {
+        const Walk* walk = nullptr;
+        if (!nb::try_cast(given[t], walk) || !walk)
+            refuse_type(item("walks", t) + " must be a Walk");
+        if (t && walk->jump_table().values != trees[0].walk->jump_table().values)
+            refuse(item("walks", t) + " must be of the same columns as the first");
+        size_t own_width = 0;
+        const Span<const double> values = read_numbers_of(*walk, arrays, lines[t], own_width);
+        if (own_width != width) refuse(item("numbers", t) + " must have as many columns as width");
+        trees.push_back({walk, values.data()});
+        if (!n_rows || walk->jump_table().split_tests.empty()) continue;
+        const std::vector<Cells> used = read_cells_of(*walk, arrays, columns, n_rows);
+        for (size_t j = 0; j < used.size(); ++j)
+            if (used[j].width) cells[j] = used[j];
+    }
+    ReleasedGil released;
+    TreeSums(std::move(trees), std::move(cells), width).add(n_rows, out);
+}
+
 // The node that one row arrives at; `row` has a code or a number for each column that is
 // tested, in their order.
 uint32_t node(const Walk& walk, nb::list row) {
@@ -179,5 +210,7 @@ void bind_prediction(nb::module_& m) {
         .def("blend", &blend, nb::arg("columns"), nb::arg("n_rows"), nb::arg("numbers").none(),
              nb::arg("rows").none())
         .def("arrive", &arrive, nb::arg("columns"), nb::arg("n_rows"));
+    m.def("add_up", &add_up, nb::arg("walks"), nb::arg("columns"), nb::arg("n_rows"),
+          nb::arg("numbers"), nb::arg("width"), nb::arg("totals").none());
     m.attr("FRACTIONAL") = nb::int_(JumpTable::fractional);
 }

@@ -48,22 +48,33 @@ void copy_codes(const Cells& cells, size_t first, size_t n, uint32_t most, Code*
     std::copy_n(from, n, to);
 }
 
-// A block of rows, split_test by split_test, where all cells are codes of one byte. The
+// Blocks of rows, split_test by split_test, where all cells are codes of one byte. The
 // last split_test is always returned by 0.
 class Bytes {
   public:
     static constexpr size_t most_rows = 512;
     static constexpr size_t together = 4;  // rows for which the loop is unrolled
 
-    Bytes(const JumpTable& jump_table, const std::vector<Cells>& cells)
+    Bytes(const JumpTable& jump_table, const std::vector<Cells>& cells, size_t n_blocks = 1)
         : jump_table_(jump_table),
           cells_(cells),
-          block_((size_t(jump_table.arrived) + 1) * most_rows) {
-        std::fill_n(block_.data() + jump_table.arrived * most_rows, most_rows, uint8_t(0));
+          size_((size_t(jump_table.arrived) + 1) * most_rows),
+          blocks_(size_ * n_blocks),
+          block_(blocks_.data()) {
+        for (size_t block = 0; block < n_blocks; ++block)
+            std::fill_n(blocks_.data() + block * size_ + jump_table.arrived * most_rows, most_rows,
+                        uint8_t(0));
     }
 
+    // Go on with another block, which `load` fills.
+    void choose(size_t block) { block_ = blocks_.data() + block * size_; }
+
+    // Go on with another tree that tests the same columns.
+    template <typename Entry>
+    void choose_tree(const Entry*) {}
+
     void load(size_t first, size_t n) {
-        uint8_t* to = block_.data();
+        uint8_t* to = block_;
         for (const SplitTest& tested : jump_table_.split_tests) {
             copy_codes<uint8_t>(cells_[tested.column], first, n,
                                 jump_table_.values[tested.column] + 1, to);
@@ -79,7 +90,9 @@ class Bytes {
   private:
     const JumpTable& jump_table_;
     const std::vector<Cells>& cells_;
-    Array<uint8_t> block_;
+    const size_t size_;
+    Array<uint8_t> blocks_;
+    uint8_t* block_;
 };
 
 // The same for cells of any kind: numbers as they are, codes as whole numbers.
@@ -89,14 +102,20 @@ class Words {
     static constexpr size_t most_rows = 128;
     static constexpr size_t together = 1;
 
-    Words(const JumpTable& jump_table, const std::vector<Cells>& cells, const Array<Entry>& table)
+    Words(const JumpTable& jump_table, const std::vector<Cells>& cells, const Entry* table,
+          size_t n_blocks = 1)
         : jump_table_(jump_table),
           cells_(cells),
-          table_(table.data()),
+          table_(table),
           numeric_(size_t(jump_table.arrived) + 1),
           listed_(numeric_.size()),
-          block_(numeric_.size() * most_rows) {
-        std::fill_n(block_.data() + jump_table.arrived * most_rows, most_rows, uint64_t(0));
+          blocks_(numeric_.size() * most_rows * n_blocks),
+          block_(blocks_.data()) {
+        for (size_t block = 0; block < n_blocks; ++block) {
+            choose(block);
+            std::fill_n(block_ + jump_table.arrived * most_rows, most_rows, uint64_t(0));
+        }
+        choose(0);
         for (size_t q = 0; q < jump_table.split_tests.size(); ++q) {
             const SplitTest& tested = jump_table.split_tests[q];
             numeric_[q] = jump_table.values[tested.column] ? 0 : ~uint32_t(0);
@@ -104,8 +123,11 @@ class Words {
         }
     }
 
+    void choose(size_t block) { block_ = blocks_.data() + block * numeric_.size() * most_rows; }
+    void choose_tree(const Entry* table) { table_ = table; }
+
     void load(size_t first, size_t n) {
-        uint64_t* to = block_.data();
+        uint64_t* to = block_;
         for (const SplitTest& tested : jump_table_.split_tests) {
             const Cells& cells = cells_[tested.column];
             const uint32_t most = jump_table_.values[tested.column] + 1;
@@ -146,7 +168,8 @@ class Words {
     const Entry* table_;
     std::vector<uint32_t> numeric_;  // for each split_test: all bits, or none
     std::vector<uint8_t> listed_;
-    Array<uint64_t> block_;
+    Array<uint64_t> blocks_;
+    uint64_t* block_;
 };
 
 class Walk {
@@ -164,6 +187,27 @@ class Walk {
         : jump_table_(tree, surrogates, labels, values), sizes_(sizes.begin(), sizes.end()) {}
 
     const JumpTable& jump_table() const { return jump_table_; }
+
+    // Whether all cells that the tree tests are codes of one byte.
+    bool in_bytes(const std::vector<Cells>& cells) const {
+        return std::all_of(jump_table_.split_tests.begin(), jump_table_.split_tests.end(),
+                           [&](const SplitTest& tested) {
+                               return !tested.in_list && cells[tested.column].width == 1;
+                           });
+    }
+
+    // The nodes that the rows of loaded blocks arrive at.
+    template <typename Entry, typename Rows>
+    void nodes_of_blocks(const Array<Entry>& table, Rows& rows, size_t n_rows,
+                         uint32_t* out) const {
+        rows.choose_tree(table.data());
+        for (size_t block = 0; block * Rows::most_rows < n_rows; ++block) {
+            const size_t first = block * Rows::most_rows;
+            rows.choose(block);
+            walk_block(table.data(), rows, std::min(Rows::most_rows, n_rows - first),
+                       jump_table_.node_at.data(), out + first);
+        }
+    }
 
     // The node that every row arrives at, or its label.
     void nodes(const std::vector<Cells>& cells, size_t n_rows, uint32_t* out) const {
@@ -227,41 +271,42 @@ class Walk {
     template <typename Entry, typename Outcome>
     void arrive_by(const Array<Entry>& table, const std::vector<Cells>& cells, size_t n_rows,
                    const Outcome* outcome_at, Outcome* out) const {
-        const auto in_bytes = [&](const SplitTest& tested) {
-            return !tested.in_list && cells[tested.column].width == 1;
-        };
-        const bool bytes =
-            std::all_of(jump_table_.split_tests.begin(), jump_table_.split_tests.end(), in_bytes);
-        if (bytes)
+        if (in_bytes(cells))
             walk_blocks(table.data(), Bytes(jump_table_, cells), n_rows, outcome_at, out);
         else
-            walk_blocks(table.data(), Words<Entry>(jump_table_, cells, table), n_rows, outcome_at,
-                        out);
+            walk_blocks(table.data(), Words<Entry>(jump_table_, cells, table.data()), n_rows,
+                        outcome_at, out);
     }
 
     template <typename Entry, typename Rows, typename Outcome>
     void walk_blocks(const Entry* table, Rows&& rows, size_t n_rows, const Outcome* outcome_at,
                      Outcome* out) const {
-        const Entry arrived = jump_table_.arrived;
         constexpr size_t most_rows = std::decay_t<Rows>::most_rows;
-        constexpr size_t together = std::decay_t<Rows>::together;
         for (size_t first = 0; first < n_rows; first += most_rows) {
             const size_t n = std::min(most_rows, n_rows - first);
             rows.load(first, n);
-            uint32_t at[most_rows] = {};
-            Entry all = ~arrived;  // keeps the bits that the split_tests of all rows have
-            for (size_t level = 0; level < jump_table_.depth && all != arrived; ++level) {
-                all = arrived;
-                for (size_t k = 0; k < n; k += together)
-                    for (size_t i = k; i < k + together; ++i) {
-                        const Entry entry = table[at[i]];
-                        all &= entry;
-                        at[i] = begin_of(entry) +
-                                rows.outcome(split_test_of(entry), begin_of(entry), i);
-                    }
-            }
-            for (size_t k = 0; k < n; ++k) out[first + k] = outcome_at[at[k]];
+            walk_block(table, rows, n, outcome_at, out + first);
         }
+    }
+
+    template <typename Entry, typename Rows, typename Outcome>
+    void walk_block(const Entry* table, const Rows& rows, size_t n, const Outcome* outcome_at,
+                    Outcome* out) const {
+        constexpr size_t together = Rows::together;
+        const Entry arrived = jump_table_.arrived;
+        uint32_t at[Rows::most_rows] = {};
+        Entry all = ~arrived;  // keeps the bits that the split_tests of all rows have
+        for (size_t level = 0; level < jump_table_.depth && all != arrived; ++level) {
+            all = arrived;
+            for (size_t k = 0; k < n; k += together)
+                for (size_t i = k; i < k + together; ++i) {
+                    const Entry entry = table[at[i]];
+                    all &= entry;
+                    at[i] =
+                        begin_of(entry) + rows.outcome(split_test_of(entry), begin_of(entry), i);
+                }
+        }
+        for (size_t k = 0; k < n; ++k) out[k] = outcome_at[at[k]];
     }
 
     template <typename Entry>
@@ -313,7 +358,7 @@ class Walk {
                    Which& which, Use& use) const {
         size_t row = which.next(0);
         if (row >= n_rows) return;
-        Words<Entry> rows(jump_table_, cells, table);
+        Words<Entry> rows(jump_table_, cells, table.data());
         std::vector<Part> open, found;
         while (row < n_rows) {
             const size_t first = row - row % rows.most_rows;

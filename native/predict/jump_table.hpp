@@ -24,6 +24,10 @@ namespace branchwise {
 struct SplitTest {
     uint32_t column;
     bool in_list;
+
+    bool operator==(const SplitTest& other) const {
+        return column == other.column && in_list == other.in_list;
+    }
 };
 
 struct Place {
@@ -105,6 +109,7 @@ class JumpTable {
             first_child[i + 1] = first_child[i] + uint32_t(tree.n_children[i]);
         // Children lie behind all nodes of their parents' level.
         for (uint32_t end = 1; first_child[end] > end; end = first_child[end]) ++depth;
+        number_tests(tree, surrogates);
         size_t n_entries = place_nodes(tree);
         n_entries = place_surrogates(surrogates, n_entries);
         while (arrived < split_tests.size()) arrived = 2 * arrived + 1;
@@ -122,6 +127,11 @@ class JumpTable {
 
     bool is_leaf(uint32_t node) const { return first_child[node] == first_child[node + 1]; }
 
+    // Whether another tree tests the same columns, in entries of the same size.
+    bool tests_as(const JumpTable& other) const {
+        return split_tests == other.split_tests && narrow.empty() == other.narrow.empty();
+    }
+
   private:
     // The codes of the branches of a node, and those of missing and unseen values.
     size_t codes_at(const TreeView& tree, uint32_t node) const {
@@ -131,9 +141,35 @@ class JumpTable {
         return n;
     }
 
-    // Number the split_tests and give every node its place; returns the number of entries.
+    // Number the split_tests in the order of columns, so that trees of an ensemble that
+    // test the same columns number them alike.
+    void number_tests(const TreeView& tree, const SurrogateView& surrogates) {
+        std::vector<bool> tested(2 * values.size());
+        for (uint32_t node = 0; node < tree.n_nodes(); ++node)
+            if (!is_leaf(node)) {
+                const auto column = uint32_t(tree.column[node]);
+                tested[2 * column + in_list(column, size_t(tree.n_children[node]))] = true;
+            }
+        for (const int64_t column : surrogates.column)
+            tested[2 * size_t(column) + in_list(uint32_t(column), 2)] = true;
+        number_.resize(tested.size());
+        for (uint32_t i = 0; i < tested.size(); ++i) {
+            if (!tested[i]) continue;
+            number_[i] = uint32_t(split_tests.size());
+            split_tests.push_back({i / 2, i % 2 != 0});
+            used[i / 2] = true;
+            has_lists = has_lists || i % 2 != 0;
+        }
+    }
+
+    size_t n_jumps(uint32_t column) const { return values[column] ? values[column] + size_t(2) : 3; }
+
+    bool in_list(uint32_t column, size_t n_branches) const {
+        return n_jumps(column) > 4 * n_branches + 16;
+    }
+
+    // Give every node its place; returns the number of entries.
     size_t place_nodes(const TreeView& tree) {
-        number_.assign(2 * values.size(), untested);
         places.resize(tree.n_nodes());
         size_t end = 1;
         for (uint32_t node = 0; node < tree.n_nodes(); ++node)
@@ -144,21 +180,11 @@ class JumpTable {
         return end;
     }
 
-    static constexpr uint32_t untested = ~uint32_t(0);
-
     // The place of a split with so many branches and codes; `end` is moved behind it.
     Place place_split(uint32_t column, size_t n_branches, size_t n_codes, size_t& end) {
-        used[column] = true;
-        const size_t n_jumps = values[column] ? values[column] + size_t(2) : 3;
-        const bool in_list = n_jumps > 4 * n_branches + 16;
-        has_lists = has_lists || in_list;
-        uint32_t& split_test = number_[2 * column + in_list];
-        if (split_test == untested) {
-            split_test = uint32_t(split_tests.size());
-            split_tests.push_back({column, in_list});
-        }
-        const Place place{uint32_t(end), split_test};
-        end += in_list ? 2 * n_codes + 2 : n_jumps + (values[column] ? 0 : threshold_space);
+        const bool listed = in_list(column, n_branches);
+        const Place place{uint32_t(end), number_[2 * column + listed]};
+        end += listed ? 2 * n_codes + 2 : n_jumps(column) + (values[column] ? 0 : threshold_space);
         if (end > surrogate) throw std::length_error("columns make too large a tree");
         return place;
     }

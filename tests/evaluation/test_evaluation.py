@@ -192,6 +192,14 @@ def test_weights_are_for_fitting():
     assert [trial.mean for trial in tuned.trials] == pytest.approx([1 / 3] * 2)
 
 
+def test_forests_by_name():
+    X, y = {"x": list(range(60))}, np.array([at > 30 for at in range(60)])
+    found = compare(["forest", "id3"], X, y, cv=3)
+    assert found["forest"]["accuracy"].mean > 0.9
+    found = compare(["forest"], X, np.arange(60.0), cv=3, regression=True)
+    assert found["forest"]["R2"].mean > 0.9
+
+
 def test_rows_that_are_drawn_again_are_scored_as_scikit_learn_does():
     random = np.random.default_rng(0)
     true, counts = random.integers(0, 3, 60), random.integers(0, 4, 60).astype(float)

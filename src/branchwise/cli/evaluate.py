@@ -78,7 +78,7 @@ class FoldOptions:
             check_idle({"--cv": self.cv, "--repeats": self.repeats}, why)
         check_share("--hold-out", self.hold_out)
         trees = ("cart",) if self.regression else growing.ALGORITHMS
-        known = (*trees, "sklearn", "baseline")
+        known = (*trees, "forest", "sklearn", "baseline")
         unknown = [name for name in self.names if name not in known]
         if self.compare is not None and unknown:
             raise ParameterError(

@@ -17,7 +17,7 @@ from branchwise.errors import ParameterError, counted
 from branchwise.grow.criteria import column_importances
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import cached_property, in_order, n_threads
-from branchwise.tree.apply import Walker
+from branchwise.tree.apply import Walker, add_up
 from branchwise.tree.tree import Tree
 
 #: Rows that a thread predicts at a time, so that they stay in the caches.
@@ -122,15 +122,22 @@ class FittedTrees:
 
     def average(self, data: Columns, threads: int = 1) -> Floats:
         """Return the averages of what the trees predict for encoded rows."""
-        blocks = blocks_of(data)
 
         def predicted(block: Columns) -> Floats:
+            if self.recipe.voting == "soft":
+                return add_up(self.walkers, block, self.node_values) / len(self)
+            # Not a sum over nodes: a case in several nodes has one vote.
             total = self.predicted(0, block)
             for tree in range(1, len(self)):
                 total += self.predicted(tree, block)
             return total / len(self)
 
-        return np.concatenate(in_order(predicted, blocks, threads))
+        return np.concatenate(in_order(predicted, blocks_of(data), threads))
+
+    @cached_property
+    def node_values(self) -> list[Floats]:
+        """What the nodes of each tree predict: probabilities, or a number."""
+        return [walker.node_values for walker in self.walkers]
 
     def predicted(self, tree: int, data: Columns) -> Floats:
         """Return what one tree contributes: probabilities, a vote, or a number."""

@@ -34,8 +34,7 @@ def grow_trees(
     training, recipe = samples.training, samples.recipe
     n_columns = len(training.columns)
     max_features = min(recipe.columns_drawn(n_columns), n_columns)
-    # Columns are drawn by the reference.
-    native = is_native(training, recipe.tree) and max_features == n_columns
+    native = is_native(training, recipe.tree)
     binned, edges = in_bins(
         training, training.grid(recipe.tree), recipe.tree, native, threads
     )

@@ -27,6 +27,7 @@ from branchwise.estimators import (
     ID3Classifier,
 )
 from branchwise.estimators.base import TreeEstimator
+from branchwise.estimators.forest import RandomForestClassifier, RandomForestRegressor
 from branchwise.evaluation.trials import candidate_key
 
 #: Every comparison has it: the most frequent class, or the mean.
@@ -39,7 +40,8 @@ CLASSIFIERS: Mapping[str, type[TreeEstimator]] = {
     "c4.5": C45Classifier,
     "cart": CARTClassifier,
 }
-CANDIDATES = (*CLASSIFIERS, SKLEARN, BASELINE)
+FOREST = "forest"
+CANDIDATES = (*CLASSIFIERS, FOREST, SKLEARN, BASELINE)
 
 
 def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
@@ -47,7 +49,7 @@ def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
 
     Parameters
     ----------
-    name : {"id3", "c4.5", "cart", "sklearn", "baseline"}
+    name : {"id3", "c4.5", "cart", "forest", "sklearn", "baseline"}
         Which algorithm.
     regression : bool
         Whether numbers are to be predicted.
@@ -59,10 +61,13 @@ def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
     if name == SKLEARN:
         grower = DecisionTreeRegressor if regression else DecisionTreeClassifier
         return grower(random_state=0, **parameters)
+    if name == FOREST:
+        forest = RandomForestRegressor if regression else RandomForestClassifier
+        return forest(**parameters)
     if regression and name == "cart":
         return CARTRegressor(**parameters)
     if name not in CLASSIFIERS or regression:
-        known = ("cart", SKLEARN, BASELINE) if regression else CANDIDATES
+        known = ("cart", FOREST, SKLEARN, BASELINE) if regression else CANDIDATES
         what = "numbers" if regression else "classes"
         raise ParameterError(
             f"There is no algorithm {name!r} that predicts {what}. Choose among "

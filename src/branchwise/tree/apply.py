@@ -113,7 +113,8 @@ class Walker:
         return Router(self._columns, self._tree.splits)
 
     @cached_property
-    def _native(self) -> NativeWalk:
+    def native(self) -> NativeWalk:
+        """The walk of the compiled extension."""
         return NativeWalk(self._columns, self._tree)
 
     @property
@@ -124,7 +125,7 @@ class Walker:
     def walk(self, data: Columns) -> Arrivals:
         """Find where every row arrives."""
         if self._compiled:
-            return Arrivals(*self._native.arrive(data), data.n_rows)
+            return Arrivals(*self.native.arrive(data), data.n_rows)
         row = np.arange(data.n_rows, dtype=np.intp)
         node = np.zeros(data.n_rows, dtype=np.intp)
         share = np.ones(data.n_rows)
@@ -154,12 +155,12 @@ class Walker:
 
     def classify(self, data: Columns) -> NDArray[np.integer[Any]]:
         """Return the class codes of rows: their labels, without their arrivals."""
-        known = self._native.labels(data) if self._compiled else None
+        known = self.native.labels(data) if self._compiled else None
         if known is None:
             return self.labels(self.walk(data))
         codes, fractional = known
         if len(fractional):
-            blended = self._native.blend(data, self._frequency, fractional)
+            blended = self.native.blend(data, self._frequency, fractional)
             codes[fractional] = self._most_likely(blended)
         return codes
 
@@ -174,7 +175,7 @@ class Walker:
     def blend(self, data: Columns, values: Floats) -> Floats:
         """Return the values of the nodes where rows arrive, weighted by shares."""
         if self._compiled:
-            return self._native.blend(data, values)
+            return self.native.blend(data, values)
         return _blended(self.walk(data), values)
 
     @property
@@ -196,7 +197,7 @@ class Walker:
         None where the row is divided between several nodes, and where only the
         reference knows.
         """
-        return self._native.node_of_row(cells) if self._compiled else None
+        return self.native.node_of_row(cells) if self._compiled else None
 
     def probabilities_of_node(self, node: int) -> Floats:
         """Return the class probabilities of a node, as those of a table of one row."""
@@ -238,6 +239,29 @@ class Walker:
         starts = np.searchsorted(arrivals.row, np.arange(arrivals.n_rows))
         best = first_best(arrivals.share, starts, np.zeros(arrivals.n_rows))
         return arrivals.node[best]
+
+
+def add_up(
+    walkers: Sequence[Walker], data: Columns, values: Sequence[Floats]
+) -> Floats:
+    """Return sums over trees of the values of the nodes where rows arrive.
+
+    ``values`` has, for each tree, a line for each node. Trees are added in their order.
+    """
+    total = np.zeros((data.n_rows, values[0].shape[1]))
+    if available():
+        extension().add_up(
+            walks=[walker.native.walk for walker in walkers],
+            columns=plain_arrays(data.data),
+            n_rows=data.n_rows,
+            numbers=plain_arrays(values),
+            width=total.shape[1],
+            totals=total.reshape(-1),
+        )
+        return total
+    for walker, numbers in zip(walkers, values, strict=True):
+        total += walker.blend(data, numbers)
+    return total
 
 
 def _blended(arrivals: Arrivals, values: Floats) -> Floats:
@@ -323,7 +347,7 @@ class NativeWalk:
         # All rows stay at the root of a tree without splits.
         self._root_label = int(tree.label[0]) if tree.is_leaf[0] else None
         self._fractional = extension().FRACTIONAL
-        self._walk = extension().Walk(
+        self.walk = extension().Walk(
             tree=native_arrays(tree),
             sizes=tree.weights.sum(axis=1),
             labels=labels.astype(np.uint8),
@@ -341,7 +365,7 @@ class NativeWalk:
         if self._root_label is not None:
             nothing = np.empty(0, dtype=np.intp)
             return np.full(data.n_rows, self._root_label, dtype=np.uint8), nothing
-        labels: tuple[NDArray[np.uint8], Ints] = self._walk.label(
+        labels: tuple[NDArray[np.uint8], Ints] = self.walk.label(
             columns=plain_arrays(data.data), n_rows=data.n_rows
         )
         return labels
@@ -354,7 +378,7 @@ class NativeWalk:
         if self._root_label is not None:
             n_rows = data.n_rows if rows is None else len(rows)
             return np.repeat(values[:1], n_rows, axis=0)
-        blended: Floats = self._walk.blend(
+        blended: Floats = self.walk.blend(
             columns=plain_arrays(data.data),
             n_rows=data.n_rows,
             numbers=plain_array(values),
@@ -364,7 +388,7 @@ class NativeWalk:
 
     def node_of_row(self, cells: list[int | float]) -> int | None:
         """Return the node where a row arrives; None if it is divided."""
-        node: int = self._walk.node(cells)
+        node: int = self.walk.node(cells)
         return None if node == self._fractional else node
 
     def reached(self, data: Columns) -> NDArray[np.uint32]:
@@ -391,7 +415,7 @@ class NativeWalk:
         """Return where undivided rows arrive, and the shares of divided rows if any."""
         if self._root_label is not None:
             return (np.zeros(data.n_rows, dtype=np.uint32),)
-        arrived: tuple[NDArray[Any], ...] = self._walk.arrive(
+        arrived: tuple[NDArray[Any], ...] = self.walk.arrive(
             columns=plain_arrays(data.data), n_rows=data.n_rows
         )
         return arrived
