@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchwise.data.arrays import Floats
+from branchwise.ensemble.best_tree import BestTree, best_tree
+from branchwise.ensemble.forest_rules import ForestRules, rules_of_forest
 from branchwise.ensemble.importances import Importances, importances_of
 from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.ensemble.proximities import (
@@ -158,3 +160,26 @@ class Ensemble(SavedTrees):
         It has the highest average proximity to the rows of its class, by weight.
         """
         return prototypes_of(self, n_jobs)
+
+    def best_tree(self, n_jobs: int | None = None) -> BestTree:
+        """Return the tree that agrees most with the forest, as a model.
+
+        Agreement is measured out of bag: see
+        :class:`~branchwise.ensemble.best_tree.BestTree`.
+        """
+        return best_tree(self, n_jobs)
+
+    def rules(self, at_most: int = 20, max_conditions: int = 3) -> ForestRules:
+        """Return rules that many trees have, judged out of bag, the stablest first.
+
+        Left out are rules whose cover follows from those before, and rules that are
+        not right more often than their class is frequent (the interval counts).
+
+        Parameters
+        ----------
+        at_most : int
+            The largest number of rules.
+        max_conditions : int
+            The largest number of conditions of a rule.
+        """
+        return rules_of_forest(self, at_most, max_conditions)

@@ -7,7 +7,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats
+from branchwise.ensemble.best_tree import BestTree
 from branchwise.ensemble.ensemble import Ensemble
+from branchwise.ensemble.forest_rules import ForestRules
 from branchwise.ensemble.importances import Importances
 from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.ensemble.proximities import Prototypes
@@ -63,6 +65,22 @@ class ForestReading(BaseEstimator):  # type: ignore[misc]
         It has the highest average proximity to the rows of its class, by weight.
         """
         return self._read().prototypes(self.n_jobs)
+
+    def best_tree(self) -> BestTree:
+        """Return the tree that agrees most with the forest out of bag, as a model."""
+        return self._read().best_tree(self.n_jobs)
+
+    def rules(self, at_most: int = 20, max_conditions: int = 3) -> ForestRules:
+        """Return rules that many trees have, judged out of bag, the stablest first.
+
+        Parameters
+        ----------
+        at_most : int
+            The largest number of rules.
+        max_conditions : int
+            The largest number of conditions of a rule.
+        """
+        return self._read().rules(at_most, max_conditions)
 
 
 class QuantileReading(ForestReading):

@@ -1,0 +1,395 @@
+"""A few stable rules of a forest, judged out of bag.
+
+The paths to the nodes near the roots are rules. Two are the same if they have the same
+columns and branches; thresholds count as the same if they fall between the same two
+tenths of the column. The share of trees that have a rule is its frequency; rules that
+many trees have are stable (Benard, Biau, da Veiga, Scornet, "SIRUS: Stable and
+Interpretable RUle Set for classification", 2021).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.table_schema import Column, Columns, Value
+from branchwise.ensemble.fitted_trees import FittedTrees
+from branchwise.ensemble.out_of_bag import (
+    OutOfBag,
+    average,
+    row_weights,
+    samples_of,
+    taken,
+    validate_out_of_bag,
+)
+from branchwise.errors import ParameterError
+from branchwise.grow.counts import add_up
+from branchwise.rules.generalise import Coverage, Mask
+from branchwise.rules.rule import Rule
+from branchwise.rules.rule_list import weighted
+from branchwise.rules.rule_set import Rules
+from branchwise.text.conditions import (
+    Condition,
+    path_to,
+    percent,
+    share,
+    simplified,
+    word,
+)
+from branchwise.tree.apply import predicted_classes
+from branchwise.tree.tree import Tree
+
+#: Thresholds between the same two of so many quantiles are the same.
+_QUANTILES = 10
+#: The least share of a tree's cases at a node that makes a rule.
+_LEAST_SHARE = 0.01
+#: Rules that are judged for each one that is wanted, the most frequent first.
+_JUDGED = 25
+#: A cover is redundant if less than this share of it is new.
+_NEW = 1e-9
+
+#: Column, operator, and the values or the quantile of the threshold.
+Key = tuple[tuple[int, str, Any], ...]
+
+
+class ForestRules(Rules):
+    """Rules of a forest, the most stable one first, and a class for all other rows.
+
+    ``frequency`` is the share of trees that have each rule. ``n``, ``counts`` and what
+    follows from them are averages over these trees: each counts the rows that it was
+    grown without. Of the rules that hold for a row the most certain one decides, that
+    with the highest lower end of the interval; where none does, ``default`` is
+    predicted. ``accuracy`` is the share of training rows, by weight, for which that is
+    right, ``forest_accuracy`` that of the forest out of bag.
+    """
+
+    def __init__(
+        self,
+        ensemble: FittedTrees,
+        rules: Sequence[Rule],
+        frequency: Sequence[float],
+        training: _Rows,
+        forest_accuracy: float,
+    ) -> None:
+        super().__init__(rules, ensemble.schema, _NOTE)
+        self.frequency = tuple(frequency)
+        self.forest_accuracy = forest_accuracy
+        self._ensemble = ensemble
+        self._by_certainty = sorted(range(len(rules)), key=lambda at: -_low(rules[at]))
+        first = self._first(training.data)
+        rest = first == len(rules)
+        rows = rest if rest.any() else np.ones(len(rest), dtype=bool)
+        n_classes = len(self.schema.classes)
+        sums = add_up(training.target[rows], training.weight[rows], n_classes)
+        self.default: Value = self.schema.classes[int(np.argmax(sums))]
+        right = self._codes()[first] == training.target
+        self.accuracy = average(right.astype(np.float64), training.weight)
+
+    def __repr__(self) -> str:
+        return (
+            f"<{len(self):,} rules of a forest of {len(self._ensemble):,} trees, "
+            f"otherwise {word(self.default)}>"
+        )
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """Return the class of each row: that of the most certain rule that holds."""
+        return self.schema.class_array.take(self._codes()[self.fired(X)])
+
+    def score(self, X: object, y: object) -> float:
+        """Return the share of rows whose class is predicted right."""
+        return float(np.mean(self.predict(X) == np.asarray(y)))
+
+    def fired(self, X: object) -> Ints:
+        """Return the position of the rule that decides about each row.
+
+        ``len(rules)`` is the default's.
+        """
+        return self._first(self._ensemble.encoded(X))
+
+    def _first(self, data: Columns) -> Ints:
+        order = self._by_certainty
+        first = _coverage(self._ensemble, data).first(
+            [self[at].conditions for at in order]
+        )
+        positions: Ints = np.array([*order, len(self)], dtype=np.intp)[first]
+        return positions
+
+    def _codes(self) -> Ints:
+        code = self.schema.classes.index
+        return np.array([*(code(rule.label) for rule in self), code(self.default)])
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the table of the rules as lists, a column each."""
+        columns = super().to_columns()
+        del columns["node"]
+        return {**columns, "frequency": list(self.frequency)}
+
+    def _closing(self) -> list[str]:
+        target = "the prediction" if self.schema.target is None else self.schema.target
+        frequent = ""
+        if self.frequency:
+            high, low = percent(self.frequency[0]), percent(self.frequency[-1])
+            frequent = (
+                f" The first rule is in {high} of the trees, the last one in {low}."
+            )
+        right = (
+            f"The rules are right about {share(self.accuracy, 1)} of the training "
+            f"rows; the forest, out of bag, about {share(self.forest_accuracy, 1)}."
+        )
+        otherwise = f"Otherwise, {word(target)} is {word(self.default)}."
+        return [otherwise, f"{right}{frequent} {self.note}"]
+
+    def document(self) -> dict[str, Any]:
+        """Return the rules in plain values, as ``to_json`` writes them."""
+        whole = super().document()
+        for rule, frequency in zip(whole["rules"], self.frequency, strict=True):
+            del rule["node"]
+            rule["frequency"] = frequency
+        return {**whole, "default": self.default, "accuracy": self.accuracy}
+
+
+_NOTE = (
+    "Cases are averages over the trees that have the rule, of the rows that each was "
+    "grown without. Of the rules that hold the most certain one decides. A missing "
+    "value fulfils no condition but that it is missing."
+)
+
+
+def _low(rule: Rule) -> float:
+    return rule.low or 0.0
+
+
+def _coverage(ensemble: FittedTrees, data: Columns) -> Coverage:
+    unseen = ensemble.recipe.tree.unseen == "branch"
+    return Coverage(ensemble.schema.columns, data, unseen)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Training rows in the order of contents, and out of which bags each one is."""
+
+    data: Columns
+    target: Ints
+    weight: Floats
+    out: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, ensemble: FittedTrees) -> _Rows:
+        samples = samples_of(ensemble, "Rules")
+        validate_out_of_bag(samples)
+        order, training = samples.order, samples.training
+        out = [samples.out_of_bag(tree)[order] for tree in range(len(ensemble))]
+        return cls(
+            taken(training.data, order),
+            training.target[order].astype(np.intp),
+            row_weights(training)[order],
+            np.stack(out, axis=1).astype(np.float32),
+        )
+
+
+@dataclass
+class _Found:
+    """A rule that some trees have: trees, thresholds, and weights in their samples."""
+
+    trees: list[int] = field(default_factory=list)
+    thresholds: list[list[float]] = field(default_factory=list)
+    weights: Floats | float = 0.0
+
+
+def rules_of_forest(
+    ensemble: FittedTrees, at_most: int = 20, max_conditions: int = 3
+) -> ForestRules:
+    """Return at most so many rules of a forest, the most stable one first."""
+    for name, value in (("at_most", at_most), ("max_conditions", max_conditions)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise ParameterError(
+                f"{name} must be a whole number of at least 1. Got {value!r}."
+            )
+    if ensemble.is_regression:
+        raise ParameterError(
+            "rules needs a forest that predicts classes. Got one that predicts "
+            "numbers; use best_tree().rules()."
+        )
+    rows = _Rows.of(ensemble)
+    found = _pooled(ensemble, rows, max_conditions)
+    # Of equally frequent rules, first those of few conditions.
+    stable = sorted(
+        found, key=lambda key: (-len(found[key].trees), len(key), key_of(key))
+    )
+    chosen = list(_judged(ensemble, rows, stable[: _JUDGED * at_most], found, at_most))
+    return ForestRules(
+        ensemble,
+        [rule for rule, _ in chosen],
+        [frequency for _, frequency in chosen],
+        rows,
+        OutOfBag.of(ensemble).score,
+    )
+
+
+def key_of(key: Key) -> str:
+    """Return a text to sort rules by: values of several types have no order."""
+    return repr(key)
+
+
+def _pooled(
+    ensemble: FittedTrees, rows: _Rows, max_conditions: int
+) -> dict[Key, _Found]:
+    """Return the rules of all trees."""
+    columns = ensemble.schema.columns
+    edges = [
+        _edges(cells) if column.is_numeric else np.empty(0)
+        for column, cells in zip(columns, rows.data.data, strict=True)
+    ]
+    index = {column.name: at for at, column in enumerate(columns)}
+    found: dict[Key, _Found] = defaultdict(_Found)
+    for number, tree in enumerate(ensemble.trees):
+        for node in _nodes(tree, max_conditions):
+            conditions = sorted(
+                path_to(ensemble.schema, tree, node),
+                key=lambda condition: (index[condition.column], condition.op == "<="),
+            )
+            if len(conditions) > max_conditions:
+                continue
+            key = tuple(
+                (at := index[c.column], c.op, _value(c, edges[at])) for c in conditions
+            )
+            rule = found[key]
+            if not rule.trees or rule.trees[-1] != number:
+                rule.trees.append(number)
+            rule.thresholds.append([_threshold(c) for c in conditions])
+            rule.weights = rule.weights + tree.weights[node]
+    return found
+
+
+def _nodes(tree: Tree, max_depth: int) -> Iterator[int]:
+    """Yield the nodes below the root, down to a depth, that have enough cases."""
+    least = max(2.0, _LEAST_SHARE * float(tree.cases[0]))
+    for start, stop in list(tree.levels())[1 : max_depth + 1]:
+        yield from (start + np.flatnonzero(tree.cases[start:stop] >= least)).tolist()
+
+
+def _edges(cells: Floats) -> Floats:
+    """Return the tenths of a column of numbers."""
+    known = np.sort(cells[~np.isnan(cells)])
+    at = np.arange(1, _QUANTILES) * len(known) // _QUANTILES
+    edges: Floats = known[at] if len(known) else known
+    return edges
+
+
+def _value(condition: Condition, edges: Floats) -> Any:
+    if condition.op in ("<=", ">"):
+        return int(np.searchsorted(edges, _threshold(condition)))
+    return condition.value
+
+
+def _threshold(condition: Condition) -> float:
+    return float(condition.value) if condition.op in ("<=", ">") else 0.0  # type: ignore[arg-type]
+
+
+def _judged(
+    ensemble: FittedTrees,
+    rows: _Rows,
+    stable: Sequence[Key],
+    found: dict[Key, _Found],
+    at_most: int,
+) -> Iterator[tuple[Rule, float]]:
+    """Yield rules and their frequencies: those that are certain, and not redundant."""
+    n_classes = len(ensemble.schema.classes)
+    prior = add_up(rows.target, rows.weight, n_classes) / rows.weight.sum()
+    coverage = _coverage(ensemble, rows.data)
+    # The covers so far, as orthogonal vectors; the first is that of every row.
+    basis = [np.full(len(rows.target), 1.0 / np.sqrt(len(rows.target)))]
+    n_found = 0
+    for key in stable:
+        if n_found == at_most:
+            return
+        rule = found[key]
+        conditions = _conditions(ensemble.schema.columns, key, rule.thresholds)
+        covered = coverage.covered(conditions)
+        judged = _rule(ensemble, rows, rule, conditions, covered)
+        code = ensemble.schema.classes.index(judged.label)
+        new = _new_direction(covered, basis)
+        if judged.low is None or judged.low <= prior[code] or new is None:
+            continue
+        basis.append(new)
+        n_found += 1
+        yield judged, len(rule.trees) / len(ensemble)
+
+
+def _new_direction(covered: Mask, basis: Sequence[Floats]) -> Floats | None:
+    """Return what is new about a cover; None if others add up to it.
+
+    So one of two complementary rules is left out, as in SIRUS.
+    """
+    cover: Floats = covered.astype(np.float64)
+    whole, left = float(cover @ cover), cover
+    for vector in basis:
+        left = left - (vector @ left) * vector
+    size = float(left @ left)
+    return left / np.sqrt(size) if size > _NEW * whole else None
+
+
+def _conditions(
+    columns: Sequence[Column], key: Key, thresholds: Sequence[Sequence[float]]
+) -> tuple[Condition, ...]:
+    """Return the conditions of a rule, with the middle thresholds of the trees."""
+    middle = [
+        sorted(each)[(len(each) - 1) // 2] for each in zip(*thresholds, strict=True)
+    ]
+    plain = [
+        (at, Condition(columns[at].name, op, number if op in ("<=", ">") else value))
+        for (at, op, value), number in zip(key, middle, strict=True)
+    ]
+    return tuple(
+        condition
+        for at, group in groupby(plain, key=lambda pair: pair[0])
+        for condition in simplified(tuple(c for _, c in group), columns[at])
+    )
+
+
+def _rule(
+    ensemble: FittedTrees,
+    rows: _Rows,
+    found: _Found,
+    conditions: tuple[Condition, ...],
+    covered: Mask,
+) -> Rule:
+    """Judge a rule by the rows that its trees were grown without."""
+    classes = ensemble.schema.classes
+    root = np.sum([ensemble.trees[tree].weights[0] for tree in found.trees], axis=0)
+    weights = np.asarray(found.weights)[np.newaxis]
+    label = int(predicted_classes(weights, root, ensemble.recipe.tree)[0])
+    # The share of its trees that were grown without each row.
+    outside = rows.out[:, found.trees].mean(axis=1, dtype=np.float64)
+
+    def by_class(amounts: Floats, mask: Mask) -> dict[Value, float]:
+        sums = add_up(rows.target[mask], amounts[mask], len(classes))
+        return dict(zip(classes, sums.tolist(), strict=True))
+
+    counts = by_class(outside, covered)
+    rule = Rule(
+        conditions,
+        classes[label],
+        sum(counts.values()),
+        counts,
+        -1,
+        total=float(outside.sum()),
+        target=ensemble.schema.target,
+    )
+    if not weighted(rows.weight):
+        return rule
+    amounts = outside * rows.weight
+    by_weight = by_class(amounts, covered)
+    return replace(
+        rule,
+        weight=sum(by_weight.values()),
+        weights=by_weight,
+        total_weight=float(amounts.sum()),
+    )

@@ -1,0 +1,224 @@
+"""Rules of a forest against a walk of every tree, row by row."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from branchwise import (
+    ParameterError,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    datasets,
+)
+from branchwise.rules.rule import Rule
+from branchwise.rules.rule_set import Rules
+from branchwise.stats import share_interval
+from branchwise.text.conditions import Condition, condition_of
+from forest_tables import mixed
+
+
+def _categories(n_rows: int = 300) -> tuple[pd.DataFrame, pd.Series]:
+    rng = np.random.default_rng(2)
+    X = pd.DataFrame(
+        {
+            "a": rng.choice(["x", "y"], n_rows),
+            "b": rng.choice(["u", "v", "w"], n_rows),
+            "c": rng.choice(["p", "q"], n_rows),
+        }
+    )
+    y = np.where((X["a"] == "x") & (X["b"] != "u"), "yes", "no")
+    return X, pd.Series(np.where(rng.random(n_rows) < 0.1, "yes", y))
+
+
+def _holds(condition: Condition, cells: pd.Series) -> np.ndarray:
+    value: Any = condition.value
+    match condition.op:
+        case "=":
+            found = cells == value
+        case "in":
+            found = cells.isin(value)
+        case "not in":
+            found = cells.notna() & ~cells.isin(value)
+        case "<=":
+            found = cells <= value
+        case ">":
+            found = cells > value
+        case "within":
+            found = (cells > value[0]) & (cells <= value[1])
+        case "is known":
+            found = cells.notna()
+        case _:
+            found = cells.isna()
+    return found.to_numpy(dtype=bool)
+
+
+def _covered(rule: Rule, X: pd.DataFrame) -> np.ndarray:
+    masks = [_holds(condition, X[condition.column]) for condition in rule.conditions]
+    return np.logical_and.reduce(masks)
+
+
+def _paths(model: Any, depth: int) -> set[frozenset[Any]]:
+    """Return the (column, values) of the paths of a tree of two-way splits."""
+    tree, found = model.tree, set()
+    for node in range(1, len(tree)):
+        conditions: dict[str, set[Any]] = {}
+        at, length = node, 0
+        while at > 0:
+            condition = condition_of(model.schema, tree, at)
+            value: Any = condition.value
+            values = set(value if isinstance(value, tuple) else [value])
+            known = conditions.setdefault(condition.column, values)
+            known &= values
+            at, length = int(tree.parent[at]), length + 1
+        if length <= depth and tree.cases[node] >= 3:
+            found.add(frozenset((c, frozenset(v)) for c, v in conditions.items()))
+    return found
+
+
+def test_frequencies() -> None:
+    X, y = _categories()
+    forest = RandomForestClassifier(n_estimators=20, max_features=1).fit(X, y)
+    rules = forest.rules(at_most=6)
+    assert 1 < len(rules) <= 6
+    counts = Counter(path for model in forest.model_ for path in _paths(model, 3))
+    for rule, frequency in zip(rules, rules.frequency, strict=True):
+        masks = {
+            frozenset(
+                (c.column, frozenset(X[c.column][_holds(c, X[c.column])]))
+                for c in rule.conditions
+            )
+        }
+        assert counts[masks.pop()] / 20 == frequency
+    assert list(rules.frequency) == sorted(rules.frequency, reverse=True)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cases_are_averages_over_trees(weighted: bool) -> None:
+    X, y = _categories()
+    weights = np.ones(len(X))
+    if weighted:
+        weights = np.random.default_rng(3).integers(0, 4, len(X)).astype(float)
+    forest = RandomForestClassifier(n_estimators=10, max_features=1)
+    forest.fit(X, y, weights if weighted else None)
+    for rule in forest.rules():
+        covered = _covered(rule, X) & (weights > 0)
+        own = frozenset(
+            (c.column, frozenset(X[c.column][_holds(c, X[c.column])]))
+            for c in rule.conditions
+        )
+        absent = [
+            forest.model_.samples.times(tree) == 0  # type: ignore[union-attr]
+            for tree, model in enumerate(forest.model_)
+            if own in _paths(model, 3)
+        ]
+        n = np.mean([(covered & out).sum() for out in absent])
+        right = np.mean([(covered & out & (y == rule.label)).sum() for out in absent])
+        total = np.mean([(out & (weights > 0)).sum() for out in absent])
+        assert rule.n == pytest.approx(n)
+        assert rule.confidence == pytest.approx(right / n)
+        assert rule.coverage == pytest.approx(n / total)
+        assert rule.interval == pytest.approx(share_interval(right / n, n, 0.95))
+        prior = np.average(y == rule.label, weights=weights)
+        assert rule.low > prior  # type: ignore[operator]
+        if weighted:
+            weight = np.mean([weights[covered & out].sum() for out in absent])
+            assert rule.weight == pytest.approx(weight)
+
+
+def test_the_most_certain_rule_decides() -> None:
+    X, y = mixed()
+    rules = RandomForestClassifier(n_estimators=20).fit(X, y).rules(at_most=10)
+    fired, predicted = rules.fired(X), rules.predict(X)
+    covers = [_covered(rule, X) for rule in rules]
+    for row in range(len(X)):
+        holding = [at for at, cover in enumerate(covers) if cover[row]]
+        best = max(holding, key=lambda at: rules[at].low or 0, default=len(rules))
+        assert fired[row] == best
+        label = rules[best].label if holding else rules.default
+        assert predicted[row] == label
+    assert rules.accuracy == pytest.approx(rules.score(X, y))
+    assert rules.accuracy > 0.7
+
+
+def test_no_rule_follows_from_others() -> None:
+    X, y = mixed()
+    rules = RandomForestClassifier(n_estimators=30).fit(X, y).rules(at_most=15)
+    covers = np.array([_covered(rule, X) for rule in rules] + [np.ones(len(X))])
+    assert np.linalg.matrix_rank(covers.astype(float)) == len(rules) + 1
+    assert len(rules) <= 15
+    assert all(len(rule.conditions) <= 3 for rule in rules)
+
+
+def test_thresholds_of_the_same_tenth_are_the_same() -> None:
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"x": rng.normal(size=400), "z": rng.normal(size=400)})
+    y = pd.Series(np.where(X["x"] > 0.05, "high", "low"))
+    rules = RandomForestClassifier(n_estimators=20, max_features=None).fit(X, y).rules()
+    assert len(rules) == 1
+    (condition,) = rules[0].conditions
+    assert condition.column == "x"
+    assert condition.value == pytest.approx(0.05, abs=0.03)
+    assert rules.frequency == (1.0,)
+
+
+def test_rows_in_any_order() -> None:
+    X, y = mixed()
+    weights = np.random.default_rng(3).random(len(X))
+    forest = RandomForestClassifier(n_estimators=12).fit(X, y, weights)
+    order = np.random.default_rng(1).permutation(len(X))
+    again = clone(forest).set_params(n_jobs=2)
+    again.fit(X.iloc[order], y.iloc[order], weights[order])
+    assert forest.rules().to_json() == again.rules().to_json()
+
+
+@pytest.mark.parametrize("base", ["id3", "c4.5"])
+def test_many_branches(base: str) -> None:
+    car = datasets.load("car")
+    forest = RandomForestClassifier(n_estimators=15, base=base).fit(car.X, car.y)
+    rules = forest.rules(at_most=5, max_conditions=2)
+    assert 0 < len(rules) <= 5
+    assert "persons is 2" in rules.to_text()
+
+
+def test_views() -> None:
+    X, y = mixed()
+    rules = RandomForestClassifier(n_estimators=10).fit(X, y).rules(at_most=4)
+    assert isinstance(rules, Rules)
+    assert f"otherwise {rules.default}" in repr(rules)
+    text = rules.to_text()
+    assert f"Otherwise, bought is {rules.default}." in text or "Otherwise, the" in text
+    assert "of the trees" in text
+    assert rules.to_markdown().startswith("1. If ")
+    assert rules.to_frame()["frequency"].tolist() == list(rules.frequency)
+    document = json.loads(rules.to_json())
+    assert document["default"] == rules.default
+    assert document["rules"][0]["frequency"] == rules.frequency[0]
+    assert len(rules.sort_by("coverage")) == len(rules)
+    assert {rule.label for rule in rules.for_class("yes")} <= {"yes"}
+
+
+@pytest.mark.parametrize("wrong", [0, 2.5, "all", True])
+def test_impossible_numbers(wrong: Any) -> None:
+    X, y = mixed(80)
+    forest = RandomForestClassifier(n_estimators=2).fit(X, y)
+    with pytest.raises(ParameterError, match="at_most must be a whole number"):
+        forest.rules(wrong)
+    with pytest.raises(ParameterError, match="max_conditions must be a whole number"):
+        forest.rules(max_conditions=wrong)
+
+
+def test_what_rules_need() -> None:
+    X, y = mixed(80)
+    numbers = RandomForestRegressor(n_estimators=2).fit(X, X["income"])
+    with pytest.raises(ParameterError, match="rules needs a forest that predicts"):
+        numbers.rules()
+    forest = RandomForestClassifier(n_estimators=2, bootstrap=False).fit(X, y)
+    with pytest.raises(ParameterError, match="grown from all rows"):
+        forest.rules()
