@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from branchwise.data.arrays import Ints
 from branchwise.engines.memory import Training
-from branchwise.grow.draws import ColumnDraws, child_keys, draws, tree_key, uniform
+from branchwise.errors import ParameterError
+from branchwise.grow.draws import (
+    SPLIT,
+    ColumnDraws,
+    child_keys,
+    draws,
+    tree_key,
+    uniform,
+)
 from branchwise.recipe import C45, CART, ID3, Recipe
 from branchwise.train.train import grown, grown_from_bins, in_bins, is_native
 from branchwise.tree.tree import Tree
@@ -60,11 +70,17 @@ def _table(seed: int, n_rows: int = 200) -> Training:
     return Training(tuple(columns), Columns(n_rows, tuple(data)), target, 3)
 
 
-def _drawn(training: Training, recipe: Recipe, key: int, max_features: int) -> Tree:
+def _drawn(
+    training: Training,
+    recipe: Recipe,
+    key: int,
+    max_features: int,
+    random_splits: bool = False,
+) -> Tree:
     binned, edges = in_bins(
         training, training.grid(recipe), recipe, is_native(training, recipe)
     )
-    drawn = ColumnDraws(key, max_features)
+    drawn = ColumnDraws(key, max_features, random_splits)
     return grown_from_bins(training, binned, edges, recipe, drawn)
 
 
@@ -107,3 +123,68 @@ def test_splits_are_drawn_from_the_first_batch_that_has_one() -> None:
         drawn = ColumnDraws(key, 2)
         root = drawn.batches(drawn.root_keys, 6)[0]
         assert root[_drawn(training, ID3, key, 2).column[0]] == 0
+
+
+TWO_WAY = replace(CART, pruning=None, max_depth=2)
+
+
+def _only(training: Training, index: int) -> Training:
+    data = type(training.data)(training.data.n_rows, (training.data.data[index],))
+    return Training((training.columns[index],), data, training.target, 3)
+
+
+def test_the_random_threshold_lies_in_the_gap_that_is_drawn() -> None:
+    training = _only(_table(4), 0)
+    numbers = np.unique(training.data.data[0])
+    for key in range(12):
+        tree = _drawn(training, TWO_WAY, key, 1, random_splits=True)
+        own = np.array([key], dtype=np.uint64) ^ np.uint64(SPLIT)
+        at = uniform(draws(own, np.array([0])))[0] * (numbers[-1] - numbers[0])
+        at += numbers[0]
+        gap = numbers[numbers <= at][-1], numbers[numbers > at][0]
+        assert tree.threshold[0] == sum(gap) / 2
+
+
+def test_random_groups_are_drawn_value_by_value() -> None:
+    training = _only(_table(5), 5)
+    n_values = len(training.columns[0].categories)
+    sizes = set()
+    for key in range(12):
+        tree = _drawn(training, TWO_WAY, key, 1, random_splits=True)
+        own = draws(np.array([key], dtype=np.uint64) ^ np.uint64(SPLIT), np.array([0]))
+        numbers = draws(np.repeat(own, n_values), np.arange(n_values))
+        side = (numbers >> np.uint64(63)).astype(int)
+        if len(set(side.tolist())) == 1:
+            side[np.argmin(numbers)] ^= 1
+        first = np.flatnonzero(side == side[0])
+        n_first = tree.n_codes[1]
+        assert tree.codes[:n_first].tolist() == first.tolist()
+        sizes.add(int(n_first))
+    assert len(sizes) > 1
+
+
+@pytest.mark.parametrize("recipe", [ID3, C45, CART], ids=["id3", "c45", "cart"])
+def test_random_splits_do_not_depend_on_the_order_of_rows(recipe: Recipe) -> None:
+    """They depend on the key, and not on the order of rows."""
+    training = _table(6, 60)
+    tree = _drawn(training, recipe, 3, 2, random_splits=True)
+    assert not _same(tree, _drawn(training, recipe, 3, 2))
+    shuffled = training.take(np.random.default_rng(0).permutation(60))
+    assert _same(tree, _drawn(shuffled, recipe, 3, 2, random_splits=True))
+
+
+def test_random_splits_between_huge_numbers() -> None:
+    """The difference of the largest and the smallest number overflows."""
+    training = _only(_table(7), 0)
+    cells = np.where(np.arange(200) % 2, 1.7e308, -1.7e308)
+    data = type(training.data)(200, (cells,))
+    training = Training(training.columns, data, np.arange(200) % 2, 3)
+    tree = _drawn(training, TWO_WAY, 0, 1, random_splits=True)
+    assert tree.threshold[0] == 0.0
+    assert len(tree) == 3
+
+
+def test_random_splits_refuse_groups_of_any_number() -> None:
+    recipe = replace(C45, branching="groups")
+    with pytest.raises(ParameterError, match="branching='groups'"):
+        _drawn(_table(8), recipe, 0, 2, random_splits=True)

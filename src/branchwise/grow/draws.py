@@ -23,6 +23,8 @@ MIX_1 = 0xBF58476D1CE4E5B9
 MIX_2 = 0x94D049BB133111EB
 #: Keys of children must differ from draws of columns by the same key.
 CHILD = 0xD1B54A32D192ED03
+#: So must the numbers that random splits are made of.
+SPLIT = 0x8CB92BA72F3D8DD7
 
 
 def draws(keys: Keys, counters: Ints | Keys) -> Keys:
@@ -62,11 +64,13 @@ class ColumnDraws:
     """Draws of the columns that may split a node.
 
     At each node, the columns are put in random order. The first ``max_features`` of
-    them are candidates; if none of these has a split, so are the next ones.
+    them are candidates; if none of these has a split, so are the next ones. With
+    ``random_splits`` every column has one random split at a node.
     """
 
     key: int
     max_features: int
+    random_splits: bool = False
 
     @property
     def root_keys(self) -> Keys:

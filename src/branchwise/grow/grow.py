@@ -11,6 +11,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -31,6 +32,7 @@ from branchwise.grow.protocol import (
     finished_splits,
     prescribed_splits,
 )
+from branchwise.grow.random_splits import RandomSplits, check_random_splits
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import with_surrogates
 from branchwise.recipe import Recipe
@@ -183,6 +185,8 @@ def grow(
 
     With ``drawn`` only random columns may split a node.
     """
+    if drawn is not None and drawn.random_splits:
+        check_random_splits(recipe.branching)
     with Grafts() as grafts:
         tree = _by_levels(engine, columns, recipe, progress, finish, drawn, grafts)
         return grafts.onto(tree)
@@ -226,6 +230,8 @@ def _by_levels(
         if drawn is not None and keys is not None:
             keys = keys[open_nodes]
             batches = drawn.batches(keys, len(columns))
+            if drawn.random_splits:
+                search = replace(search, random_splits=RandomSplits(keys))
         splits = carried_out(search, verdicts(search, batches))
         if recipe.missing == "surrogate":
             splits = with_surrogates(splits, engine, columns, recipe.threshold)

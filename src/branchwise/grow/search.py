@@ -22,6 +22,7 @@ from branchwise.grow.categories import Grouping, Judge, grouped
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores
 from branchwise.grow.protocol import CountSource, Level
+from branchwise.grow.random_splits import RandomSplits
 from branchwise.grow.thresholds import (
     BestThresholds,
     Thresholds,
@@ -131,6 +132,7 @@ class Search:
     impurity_sums: ImpuritySums64
     n_training_cases: float
     training_weight: float
+    random_splits: RandomSplits | None = None
 
     @cached_property
     def cases_in_leaf(self) -> float:
@@ -168,7 +170,7 @@ class Search:
         known, unknown = self._judged(index)
         if column.is_numeric:
             return self._score_thresholds(index, known, unknown)
-        joined, missing_to = self._joined(known, unknown)
+        joined, missing_to = self._joined(index, known, unknown)
         log_ways = self._log_ways(known, joined)
         if self.recipe.missing == "branch":
             joined = joined.merge(unknown)
@@ -180,7 +182,8 @@ class Search:
     def _log_ways(self, known: Counts, joined: Counts) -> Floats:
         """Return the logarithms of the numbers of groupings of the values."""
         n = len(self.level)
-        if self.recipe.branching == "values" or not self.recipe.tests_splits:
+        given = self.recipe.branching == "values" or self.random_splits is not None
+        if given or not self.recipe.tests_splits:
             return np.zeros(n)
         values = np.bincount(known.node, minlength=n).tolist()
         groups = np.bincount(joined.node, minlength=n).tolist()
@@ -212,7 +215,9 @@ class Search:
         resolution = self.impurity_sums.in_units(scores.resolution, nodes)
         return replace(scores, score=score, gain=score, resolution=resolution)
 
-    def _joined(self, known: Counts, unknown: Counts) -> tuple[Counts, Ints]:
+    def _joined(
+        self, index: int, known: Counts, unknown: Counts
+    ) -> tuple[Counts, Ints]:
         """Join the counts of values that share a branch, under the code of the first.
 
         If the branch of missing cases is learnt, they are added there. Also returns
@@ -220,7 +225,7 @@ class Search:
         """
         if self.recipe.branching == "values" or not len(known.node):
             return known, np.full(len(self.level), STOP, dtype=np.intp)
-        grouping = self._grouping(known, unknown)
+        grouping = self._grouping(index, known, unknown)
         order, starts = _by_group(known, grouping)
         weights = np.add.reduceat(known.weights[order], starts, axis=0)
         cases = np.add.reduceat(known.cases[order], starts)
@@ -230,7 +235,10 @@ class Search:
         cases[branch] += unknown.cases[joining]
         return Counts(node, first, weights, cases), grouping.missing_to
 
-    def _grouping(self, known: Counts, unknown: Counts) -> Grouping:
+    def _grouping(self, index: int, known: Counts, unknown: Counts) -> Grouping:
+        learned = self.recipe.missing == "learned"
+        if (drawn := self.random_splits) is not None:
+            return drawn.grouping(index, known, unknown, self.impurity_sums, learned)
         judge = Judge(
             Criterion.of(self.recipe),
             self.impurity_sums,
@@ -243,7 +251,7 @@ class Search:
             len(self.level),
             judge,
             self.recipe.branching == "two-way",
-            self.recipe.missing == "learned",
+            learned,
         )
 
     def _score_values(self, known: Counts, unknown: Counts) -> Scored:
@@ -308,9 +316,11 @@ class Search:
         self, index: int, known: Counts, unknown: Counts
     ) -> tuple[Thresholds, Floats]:
         """Return all thresholds, and the weights of cases that are on no side."""
-        thresholds = Thresholds.between(
-            known, self.source.values(index), len(self.level)
-        )
+        values = self.source.values(index)
+        thresholds = Thresholds.between(known, values, len(self.level))
+        if self.random_splits is not None:
+            drawn = self.random_splits.threshold_between(index, known, values)
+            thresholds = thresholds.select(drawn)
         weights, cases = unknown.totals(len(self.level))
         if self.recipe.missing != "learned":
             return thresholds, weights
@@ -450,7 +460,7 @@ class Search:
             n_codes = np.ones(len(node), dtype=np.intp)
         else:
             judged = self._in_terms(known), self._in_terms(unknown)
-            order, starts = _by_group(known, self._grouping(*judged))
+            order, starts = _by_group(known, self._grouping(index, *judged))
             node, code = known.node[order[starts]], known.code[order]
             n_codes = np.diff(starts, append=len(order))
         weights = np.add.reduceat(known.weights[order], starts, axis=0)
