@@ -40,7 +40,11 @@ template <typename W, typename Target = LabelOf<W>>
 class Mover {
   public:
     Mover(const Problem& problem, const Records<W, Target>& records, ThreadPool& pool)
-        : problem_(problem), records_(records), pool_(pool), nobodys_(records.size()) {}
+        : problem_(problem),
+          records_(records),
+          pool_(pool),
+          nobodys_(records.size()),
+          beside_(pool.size()) {}
 
     // Find the branch of every record of a column that records hold: where the table
     // says, by code.
@@ -123,9 +127,9 @@ class Mover {
         if (records_.n_lists() > 0) note_places(job, children);
         move_records(job, children);
         const size_t work = job.n * job.alive->size();
-        pool_.each(job.alive->size(), work, [&](size_t i, unsigned) {
+        pool_.each(job.alive->size(), work, [&](size_t i, unsigned member) {
             if (records_.is_list((*job.alive)[i]))
-                move_ranked(job, records_.slot((*job.alive)[i]), children);
+                move_ranked(job, records_.slot((*job.alive)[i]), children, beside_[member]);
         });
     }
 
@@ -257,11 +261,20 @@ class Mover {
         size_t step;
     };
 
-    void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children) const {
+    // In place, the first of the open children is written over what has been read, and the others
+    // beside the list until all has been.
+    void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children,
+                     Array<Ranked<Target>>& beside) const {
         Ranked<Target> nobodys;
         std::vector<ListDestination> out(children.size() + 1, {&nobodys, 0});
+        const bool in_place = records_.lists_in_place();
+        if (in_place && beside.size() < job.n) Array<Ranked<Target>>(job.n).swap(beside);
+        const auto first_written = [&](const RecordJob& child) {
+            return in_place && child.lists > job.lists ? beside.data() + (child.lists - job.lists)
+                                                       : records_.ranked(child, slot);
+        };
         for (size_t b = 0; b < children.size(); ++b)
-            if (children[b].arena) out[b] = {records_.ranked(children[b], slot), 1};
+            if (children[b].arena) out[b] = {first_written(children[b]), 1};
         const Ranked<Target>* entry = records_.ranked(job, slot);
         const Ranked<Target>* const last = entry + job.n_ranked[slot];
         if (!part_places_.empty())
@@ -270,10 +283,13 @@ class Mover {
             move_to_two(entry, last, out.data());
         else
             for (; entry < last; ++entry) put(places_[entry->position], *entry, out.data());
-        for (size_t b = 0; b < children.size(); ++b)
-            if (children[b].arena)
-                children[b].n_ranked[slot] =
-                    uint32_t(out[b].next - records_.ranked(children[b], slot));
+        for (size_t b = 0; b < children.size(); ++b) {
+            if (!children[b].arena) continue;
+            const Ranked<Target>* const begin = first_written(children[b]);
+            children[b].n_ranked[slot] = uint32_t(out[b].next - begin);
+            if (begin != records_.ranked(children[b], slot))
+                std::copy_n(begin, children[b].n_ranked[slot], records_.ranked(children[b], slot));
+        }
     }
 
     static Ranked<Target>* put(uint64_t to, const Ranked<Target>& from, ListDestination* out) {
@@ -323,7 +339,8 @@ class Mover {
     const Records<W, Target>& records_;
     ThreadPool& pool_;
 
-    std::vector<uint8_t> nobodys_;  // where records of leaves go
+    std::vector<uint8_t> nobodys_;               // where records of leaves go
+    std::vector<Array<Ranked<Target>>> beside_;  // one for each thread
 
     // Scratch, kept between nodes.
     std::vector<uint32_t> branch_;      // of every record

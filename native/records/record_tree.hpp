@@ -175,6 +175,7 @@ class RecordTree : public Grower {
             else
                 records_.put_in_range(child, place, needed);
         }
+        records_.divide_lists(job, children_);
         mover_.move(job, children_);
         for (size_t b = n_branches; b-- > 0;)
             if (children_[b].n) stack.push_back(std::move(children_[b]));

@@ -21,8 +21,9 @@ struct RecordJob {
     size_t other = 0;  // where its children may begin, on the other side
     size_t end = 0;    // and how far they may go
     size_t n = 0;
-    uint64_t key = 0;                                    // of its draws
-    std::vector<uint32_t> n_ranked;                      // by slot of a list
+    uint64_t key = 0;                // of its draws
+    size_t lists = 0;                // where its lists begin, if children take their place
+    std::vector<uint32_t> n_ranked;  // by slot of a list
     std::shared_ptr<const std::vector<uint32_t>> alive;  // columns; siblings have the same
 };
 
@@ -80,8 +81,19 @@ class Records {
         return job.arena->records[job.side].data() + job.begin * layout_.size;
     }
     Ranked<Target>* ranked(const RecordJob& job, size_t slot) const {
-        auto* first = reinterpret_cast<Ranked<Target>*>(job.arena->ranked[job.side].data());
-        return first + slot * job.arena->capacity + job.begin;
+        const int side = lists_in_place() ? 0 : job.side;
+        auto* first = reinterpret_cast<Ranked<Target>*>(job.arena->ranked[side].data());
+        return first + slot * job.arena->capacity + (lists_in_place() ? job.lists : job.begin);
+    }
+
+    // Whether the lists of the children take the place of those of the node: none outgrows it.
+    bool lists_in_place() const { return !problem_.fractions; }
+    static void divide_lists(const RecordJob& job, std::vector<RecordJob>& children) {
+        size_t next = job.lists;
+        for (RecordJob& child : children) {
+            child.lists = next;
+            next += child.n;
+        }
     }
 
     // ---- a record --------------------------------------------------------------
@@ -169,10 +181,10 @@ class Records {
     // Two buffers of its own for a node of job.n records.
     void take_arena(RecordJob& job) const {
         job.end = problem_.fractions ? job.n + job.n / 2 : job.n;
-        job.arena =
-            std::make_shared<Arena>(job.end, layout_.size, lists_.size(), sizeof(Ranked<Target>));
+        job.arena = std::make_shared<Arena>(job.end, layout_.size, lists_.size(),
+                                            sizeof(Ranked<Target>), lists_in_place());
         job.side = 0;
-        job.begin = job.other = 0;
+        job.begin = job.other = job.lists = 0;
     }
 
     // Where the children of a node go: to the other side, if there is room.

@@ -5,13 +5,14 @@
 // memory in order. Other numeric columns are lists of (rank, position, target) sorted by
 // rank, split stably so that they stay sorted.
 //
-// There are two buffers. A node lies in one of them, its children are written to the
+// There are two buffers of records. A node lies in one of them, its children are written to the
 // other. Depth-first, two buffers serve the whole tree: the node that is split lies
 // beyond all open ones of its buffer, and once it is, its place is free for the children
 // of its children. Where several threads are to take subtrees, each open node has a
 // range of both buffers to itself instead. Only cases that go down every branch can make
 // children outgrow their parent; for these there is more room than rows. Children that
-// outgrow it all the same get two buffers of their own.
+// outgrow it all the same get two buffers of their own. Sorted lists, which are larger, have one
+// buffer unless there are such cases: the lists of the children take the place of those of the node.
 
 #pragma once
 
@@ -224,15 +225,17 @@ struct RecordLayout {
     }
 };
 
-// Two buffers of records and, for every numeric column, two of ranked entries.
+// Two buffers of records and, for every numeric column, one or two of ranked entries.
 struct Arena {
     size_t capacity;
     Array<uint8_t> records[2];
     Array<uint64_t> ranked[2];  // entries of so many words
 
-    Arena(size_t rows, size_t record_size, size_t n_lists, size_t entry_size) : capacity(rows) {
+    Arena(size_t rows, size_t record_size, size_t n_lists, size_t entry_size, bool one_of_lists)
+        : capacity(rows) {
         for (int side : {0, 1}) {
             records[side].resize(rows * record_size);
+            if (one_of_lists && side == 1) continue;
             ranked[side].resize((rows * n_lists * entry_size + 7) / 8);
         }
     }
