@@ -497,17 +497,8 @@ class Model(Reading, Showing):
             The export; bytes where the format is not text.
         """
         from branchwise import export
-        from branchwise.files.raw_bytes import atomic_write
 
-        if verify is False:
-            content = export.write(self, target, **options)
-        else:
-            rows = None if verify is True else verify
-            content, _ = export.exported(self, target, rows, **options)
-        if path is not None:
-            with atomic_write(path) as file:
-                file.write(content)
-        return content if export.TARGETS[target].binary else content.decode()
+        return export.exported_to(self, target, path, verify, **options)
 
     def to_bytes(self) -> bytes:
         """Return the content of the model file."""

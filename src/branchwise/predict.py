@@ -25,9 +25,10 @@ from branchwise.engines.prediction import (
 )
 from branchwise.engines.sql.source import SqlRows, SqlTable
 from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.export.base import Exportable
 from branchwise.export.plan import Field, make_plan
 from branchwise.export.sql_cases import Names
-from branchwise.export.verification import Exportable, exported, write
+from branchwise.export.verification import exported, write
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
 from branchwise.files.raw_bytes import atomic_write

@@ -1,4 +1,4 @@
-"""Ensembles in model files, and the comparison of ensembles."""
+"""Ensembles in model files and in other languages, and their comparison."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from branchwise.ensemble.fitted_trees import FittedTrees
 
 
 class SavedTrees(FittedTrees):
-    """Trees that predict together, and are saved and compared."""
+    """Trees that predict together, and are saved, compared and exported."""
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, SavedTrees):
@@ -30,3 +30,27 @@ class SavedTrees(FittedTrees):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, whole or not at all. It has no training rows."""
         model_file.save_ensemble(path, self.stored)
+
+    def export(
+        self,
+        target: str,
+        path: str | os.PathLike[str] | None = None,
+        verify: object = True,
+        **options: str,
+    ) -> str | bytes:
+        """Return the ensemble in another language or format, and write it to a file.
+
+        Parameters
+        ----------
+        target, path, verify, **options
+            As in :meth:`branchwise.Model.export`; ``docs/export.md`` says which targets
+            hold ensembles.
+
+        Returns
+        -------
+        str or bytes
+            The export; bytes where the format is not text.
+        """
+        from branchwise import export  # noqa: PLC0415
+
+        return export.exported_to(self, target, path, verify, **options)

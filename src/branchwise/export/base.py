@@ -8,16 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns, plain_cells
 from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ExportError, ParameterError, quoted
-from branchwise.export.plan import Plan, Row
+from branchwise.export.plan import Plan, Row, make_ensemble_plan, make_plan
 from branchwise.recipe import Recipe
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.text.as_html import asset
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
@@ -35,9 +38,39 @@ class Sample:
     data: Columns
 
 
-def sample_of_table(X: object, schema: Schema, tree: Tree) -> Sample:
-    """Take the rows of a user's table."""
-    frame, used = open_table(X), tree.used_columns
+class Exportable(Protocol):
+    """A model: anything with schema, tree and recipe."""
+
+    schema: Schema
+    tree: Tree
+    recipe: Recipe
+
+
+@runtime_checkable
+class ExportableEnsemble(Protocol):
+    """An ensemble: anything with schema, trees and recipe, which predicts."""
+
+    schema: Schema
+    trees: tuple[Tree, ...]
+    recipe: EnsembleRecipe
+
+    def average(self, data: Columns) -> Floats:
+        """Return the averages of what the trees predict for encoded rows."""
+
+    def class_codes(self, probabilities: Floats) -> Ints:
+        """Return the predicted classes."""
+
+
+def plan_of(model: Exportable | ExportableEnsemble) -> Plan:
+    """Make the plan of a model or an ensemble."""
+    if isinstance(model, ExportableEnsemble):
+        return make_ensemble_plan(model.schema, model.trees, model.recipe)
+    return make_plan(model.schema, model.tree, model.recipe)
+
+
+def sample_of_table(X: object, schema: Schema, used: Sequence[int]) -> Sample:
+    """Take the rows of a user's table, of the columns that are used."""
+    frame = open_table(X)
     cells = plain_cells(frame, schema, used)
     rows: list[Row] = [()] * frame.n_rows
     if used:
@@ -45,10 +78,10 @@ def sample_of_table(X: object, schema: Schema, tree: Tree) -> Sample:
     return Sample(rows, encode_columns(frame, schema, used))
 
 
-def sample_of_rows(rows: Sequence[Row], schema: Schema, tree: Tree) -> Sample:
+def sample_of_rows(rows: Sequence[Row], schema: Schema, used: Sequence[int]) -> Sample:
     """Take rows that are plain values already, one for each column that is used."""
     data: list[NDArray[np.generic]] = [np.empty(0)] * len(schema.columns)
-    for position, index in enumerate(tree.used_columns):
+    for position, index in enumerate(used):
         column = schema.columns[index]
         data[index] = _encoded(column, [row[position] for row in rows])
     return Sample(list(rows), Columns(len(rows), tuple(data)))
@@ -86,7 +119,7 @@ def model_predictions(
             (schema.classes[label], tuple(row))
             for label, row in zip(labels, probabilities, strict=True)
         ]
-    left = _rejected(schema, tree, recipe, sample)
+    left = _rejected(schema, tree.used_columns, recipe, sample)
     if leave_fractional:
         left |= np.bincount(arrivals.row, minlength=len(left)) > 1
     for row in np.flatnonzero(left).tolist():
@@ -94,12 +127,31 @@ def model_predictions(
     return predictions
 
 
+def ensemble_predictions(
+    ensemble: ExportableEnsemble, plan: Plan, sample: Sample
+) -> list[Prediction]:
+    """Return the predictions of an ensemble; None for rows that it rejects."""
+    values = ensemble.average(sample.data)
+    predictions: list[Prediction] = [(row[0], ()) for row in values.tolist()]
+    if plan.classes:
+        codes = ensemble.class_codes(values).tolist()
+        predictions = [
+            (plan.classes[code], tuple(row))
+            for code, row in zip(codes, values.tolist(), strict=True)
+        ]
+    used = [field.column for field in plan.fields]
+    rejected = _rejected(ensemble.schema, used, ensemble.recipe.tree, sample)
+    for row in np.flatnonzero(rejected).tolist():
+        predictions[row] = None
+    return predictions
+
+
 def _rejected(
-    schema: Schema, tree: Tree, recipe: Recipe, sample: Sample
+    schema: Schema, used: Sequence[int], recipe: Recipe, sample: Sample
 ) -> NDArray[np.bool_]:
     """Tell which rows the model rejects."""
     rejected = np.zeros(len(sample.rows), dtype=bool)
-    for index in tree.used_columns:
+    for index in used:
         column, cells = schema.columns[index], sample.data.data[index]
         if recipe.missing == "error":
             numeric = column.is_numeric
@@ -152,7 +204,8 @@ class Target:
     cannot carry the model. ``choices`` are its options with what they may be, the
     default first; a single choice takes any text. What is not ``binary`` is UTF-8.
     ``runners`` are all tried. A target that cannot hold every row says in ``domain``
-    which it holds; ``fitting`` returns the nearest such row, or None.
+    which it holds; ``fitting`` returns the nearest such row, or None. ``ensembles``
+    says that several trees can be written.
     """
 
     name: str
@@ -163,6 +216,7 @@ class Target:
     binary: bool = False
     fitting: Callable[[Plan, Row], Row | None] | None = None
     domain: str = ""
+    ensembles: bool = False
 
     def options(self, given: Mapping[str, str]) -> Options:
         """Return all options: those given, checked, and the defaults of the others."""

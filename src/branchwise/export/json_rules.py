@@ -21,10 +21,11 @@ _MOST_LEVELS = 100
 
 def write(plan: Plan, options: Options) -> bytes:
     """Write the rules."""
-    rules, *pieces = _pieces(plan)
+    trees = [_rules(tree) for tree in plan.trees or (plan,)]
+    in_pieces = any("parts" in rules for rules in trees)
     document: dict[str, Any] = {
         "format": "branchwise-rules",
-        "version": 2 if pieces else 1,
+        "version": 3 if plan.trees else 2 if in_pieces else 1,
         "about": plan.about,
         "target": plan.target,
         "predicts": "numbers" if plan.is_regression else "classes",
@@ -38,14 +39,20 @@ def write(plan: Plan, options: Options) -> bytes:
             else {"name": f.name, "type": "number"}
             for f in plan.fields
         ],
-        "rules": rules,
     }
-    indent = int(options["indent"]) or None
-    if pieces:
-        # For programs alone: indented, it would be three times as large.
-        document["parts"] = pieces
-        indent = None
+    if plan.trees:
+        document |= {"voting": "hard" if plan.votes else "soft", "trees": trees}
+    else:
+        document |= trees[0]
+    # Pieces are for programs alone: indented, they would be three times as large.
+    indent = None if in_pieces else int(options["indent"]) or None
     return (json.dumps(document, indent=indent, allow_nan=False) + "\n").encode()
+
+
+def _rules(plan: Plan) -> dict[str, Any]:
+    """Return the rules of a tree, and of its further pieces if there are any."""
+    rules, *pieces = _pieces(plan)
+    return {"rules": rules} | ({"parts": pieces} if pieces else {})
 
 
 def _pieces(plan: Plan) -> list[list[dict[str, Any]]]:
@@ -155,5 +162,10 @@ _RUNNER = program_runner(
 )
 
 TARGET = Target(
-    "json", ".json", write, lambda _: [_RUNNER], {"indent": ("1", "0", "2", "4")}
+    "json",
+    ".json",
+    write,
+    lambda _: [_RUNNER],
+    {"indent": ("1", "0", "2", "4")},
+    ensembles=True,
 )

@@ -19,6 +19,9 @@ every branch with a share of its weight. An export follows these rules.
    nodes' positions, starting from 0. Its label is the first class whose probability is
    within a relative 1e-9 of the highest. With costs, minus the expected cost decides,
    added class by class from 0.
+5. In an ensemble, the sum over ``trees`` in their order, divided by their number, is
+   the prediction: of probabilities, of votes (1 for the label of a tree, 0 for other
+   classes) or of numbers. The label is chosen as in 4, of votes without costs.
 
 :func:`make_machine` turns a plan into states with one outcome for each code, for
 exports that look up tables.
@@ -29,12 +32,16 @@ that follows the rules gives the same bits as the model does.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 import numpy as np
 
 from branchwise.data.table_schema import Schema, Value, ValueType
+from branchwise.errors import counted
 from branchwise.recipe import Recipe
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Splits
@@ -109,10 +116,12 @@ class Node:
 
 @dataclass(frozen=True)
 class Plan:
-    """A tree to be exported: see the module's docstring for its rules.
+    """A tree, or an ensemble, to be exported: see the module's docstring for its rules.
 
     ``classes`` is empty where numbers are predicted. ``about`` says in a line of
-    printable characters what the tree is.
+    printable characters what the tree is. The plan of an ensemble has the plan of each
+    tree, with the same fields, in ``trees``, and the nodes of all of them one after the
+    other in ``nodes``; ``votes`` says that trees contribute classes only.
     """
 
     target: str
@@ -123,11 +132,18 @@ class Plan:
     rejects_missing: bool
     rejects_unseen: bool
     costs: tuple[tuple[float, ...], ...] | None
+    trees: tuple[Plan, ...] = ()
+    votes: bool = False
 
     @property
     def is_regression(self) -> bool:
         """Whether the predictions are numbers, not classes."""
         return not self.classes
+
+    @cached_property
+    def roots(self) -> tuple[int, ...]:
+        """The positions of the roots: one for each tree."""
+        return (0, *accumulate(len(tree.nodes) for tree in self.trees[:-1]))
 
     @cached_property
     def divides(self) -> bool:
@@ -167,9 +183,11 @@ class Plan:
         return 1 if split.threshold is None else 2
 
 
-def make_plan(schema: Schema, tree: Tree, recipe: Recipe) -> Plan:
-    """Make the plan of a model."""
-    used = tree.used_columns
+def make_plan(
+    schema: Schema, tree: Tree, recipe: Recipe, used: Sequence[int] | None = None
+) -> Plan:
+    """Make the plan of a model; ``used`` are the columns of its fields."""
+    used = tree.used_columns if used is None else used
     field_of = {column: position for position, column in enumerate(used)}
     return Plan(
         schema.target if schema.target is not None else "prediction",
@@ -181,6 +199,30 @@ def make_plan(schema: Schema, tree: Tree, recipe: Recipe) -> Plan:
         recipe.unseen == "error",
         recipe.costs,
     )
+
+
+def make_ensemble_plan(
+    schema: Schema, trees: Sequence[Tree], recipe: EnsembleRecipe
+) -> Plan:
+    """Make the plan of an ensemble; its fields are the columns that any tree uses."""
+    used = sorted({int(column) for tree in trees for column in tree.used_columns})
+    plans = tuple(make_plan(schema, tree, recipe.tree, used) for tree in trees)
+    first = plans[0]
+    target = "" if schema.target is None else f" for {schema.target!a}"
+    n_leaves = sum(tree.n_leaves for tree in trees)
+    whole = replace(
+        first,
+        about=f"Forest of {counted(len(trees), f'{recipe.tree.algorithm} tree')}"
+        f"{target} with {counted(n_leaves, 'leaf', 'leaves')}",
+        trees=plans,
+        votes=recipe.voting == "hard",
+    )
+    nodes = (
+        replace(node, first_child=node.first_child + root)
+        for root, plan in zip(whole.roots, plans, strict=True)
+        for node in plan.nodes
+    )
+    return replace(whole, nodes=tuple(nodes))
 
 
 def _about(schema: Schema, tree: Tree, recipe: Recipe) -> str:

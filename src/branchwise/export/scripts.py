@@ -114,7 +114,9 @@ class ScriptSource(Source):
             costs=self.sequence(costs) if costs else "",
             types=self.sequence(types),
             known=known,
-            pieces=self.sequence(pieces) if len(pieces) > 1 else "",
+            pieces=self.sequence(pieces) if len(pieces) > 1 or plan.trees else "",
+            n_trees=len(plan.trees),
+            votes=plan.votes,
             is_regression=plan.is_regression,
             divides=plan.divides,
             rejects_missing=plan.rejects_missing,
@@ -307,7 +309,14 @@ _NODE_RUNNER = program_runner(
     _no_node,
 )
 
-PYTHON = Target("python", ".py", write_python, lambda _: [_PYTHON_RUNNER])
+PYTHON = Target(
+    "python", ".py", write_python, lambda _: [_PYTHON_RUNNER], ensembles=True
+)
 JAVASCRIPT = Target(
-    "javascript", ".js", write_javascript, lambda _: [_NODE_RUNNER], {"name": ("tree",)}
+    "javascript",
+    ".js",
+    write_javascript,
+    lambda _: [_NODE_RUNNER],
+    {"name": ("tree",)},
+    ensembles=True,
 )

@@ -121,9 +121,9 @@ class Piece:
 
 
 def pieces_of(plan: Plan) -> Iterator[Piece]:
-    """Divide a tree into pieces, beginning with that of the root."""
-    number_of = {0: 0}
-    roots = deque([0])
+    """Divide trees into pieces, beginning with those of their roots."""
+    number_of = {root: number for number, root in enumerate(plan.roots)}
+    roots = deque(plan.roots)
     while roots:
         root = roots.popleft()
         inside, below = _reach(plan, root)

@@ -3,31 +3,34 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Protocol
 
 from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import ExportError, ParameterError, counted, quoted
 from branchwise.export import c, excel, json_rules, onnx, pmml, scripts, sql
 from branchwise.export.base import (
     UNANSWERED,
+    Exportable,
+    ExportableEnsemble,
     Options,
     Prediction,
     Runner,
     Sample,
     Target,
+    ensemble_predictions,
     model_predictions,
+    plan_of,
     same,
     sample_of_rows,
     sample_of_table,
 )
-from branchwise.export.plan import Cell, Field, Plan, PlanSplit, Row, make_plan
-from branchwise.recipe import Recipe
+from branchwise.export.plan import Cell, Field, Plan, PlanSplit, Row
+from branchwise.files.raw_bytes import atomic_write
 from branchwise.tree.splits import ABOVE, AT_MOST
-from branchwise.tree.tree import Tree
 
 #: Numbers that other languages may read, write or compare in their own way.
 _NUMBERS = (
@@ -123,7 +126,7 @@ def _way(plan: Plan, node: int) -> list[tuple[int, int]]:
     """Return the (node, branch) pairs from the root to a node."""
     parents = plan.parents
     way = []
-    while node:
+    while parents[node] >= 0:
         parent = parents[node]
         way.append((parent, node - plan.nodes[parent].first_child))
         node = parent
@@ -165,14 +168,6 @@ TARGETS = {
 _N_PROBES = 1000
 #: The most differences that are listed.
 _SHOWN = 3
-
-
-class Exportable(Protocol):
-    """A model: anything with schema, tree and recipe."""
-
-    schema: Schema
-    tree: Tree
-    recipe: Recipe
 
 
 @dataclass(frozen=True)
@@ -230,18 +225,31 @@ def target_named(name: str) -> Target:
     return TARGETS[name]
 
 
-def write(model: Exportable, target: str, **options: str) -> bytes:
+def write(model: Exportable | ExportableEnsemble, target: str, **options: str) -> bytes:
     """Return a model in another language or format, without running it.
 
     Parameters are those of :func:`verify`; ``docs/export.md`` lists the options.
     """
     chosen = target_named(target)
-    plan = make_plan(model.schema, model.tree, model.recipe)
-    return chosen.write(plan, chosen.options(options))
+    return _written(chosen, plan_of(model), chosen.options(options))
+
+
+def _written(target: Target, plan: Plan, options: Options) -> bytes:
+    if plan.trees and not target.ensembles:
+        able = [name for name, other in TARGETS.items() if other.ensembles]
+        raise ExportError(
+            f"The export to {target.name!r} is for single trees, and this is an "
+            f"ensemble of {counted(len(plan.trees), 'tree')}. Export it to one of "
+            f"{quoted(able, 99)}, or export one of its trees (ensemble[0])."
+        )
+    return target.write(plan, options)
 
 
 def exported(
-    model: Exportable, target: str, rows: object = None, **options: str
+    model: Exportable | ExportableEnsemble,
+    target: str,
+    rows: object = None,
+    **options: str,
 ) -> tuple[bytes, Verification]:
     """Return a model in another language, verified: see :func:`verify`.
 
@@ -270,14 +278,36 @@ def exported(
     return content, done
 
 
+def exported_to(
+    model: Exportable | ExportableEnsemble,
+    target: str,
+    path: str | os.PathLike[str] | None,
+    verify: object,
+    **options: str,
+) -> str | bytes:
+    """Return an export, verified unless ``verify`` is False, and write it to a file."""
+    if verify is False:
+        content = write(model, target, **options)
+    else:
+        rows = None if verify is True else verify
+        content, _ = exported(model, target, rows, **options)
+    if path is not None:
+        with atomic_write(path) as file:
+            file.write(content)
+    return content if TARGETS[target].binary else content.decode()
+
+
 def verify(
-    model: Exportable, target: str, rows: object = None, **options: str
+    model: Exportable | ExportableEnsemble,
+    target: str,
+    rows: object = None,
+    **options: str,
 ) -> Verification:
     """Export a model, run the export, and compare every prediction bit for bit.
 
     Parameters
     ----------
-    model : Model
+    model : Model or Ensemble
         What to export.
     target : str
         One of ``branchwise.export.TARGETS``.
@@ -290,29 +320,36 @@ def verify(
     return _verified(model, target, rows, options)[1]
 
 
-def _sample(model: Exportable, target: Target, plan: Plan, rows: object) -> Sample:
+def _sample(schema: Schema, target: Target, plan: Plan, rows: object) -> Sample:
+    used = [field.column for field in plan.fields]
     if rows is None:
         probes = probe_rows(plan, _N_PROBES)
         if target.fitting is not None:
             nearest = (target.fitting(plan, row) for row in probes)
             probes = [row for row in nearest if row is not None]
-        return sample_of_rows(probes, model.schema, model.tree)
-    return sample_of_table(rows, model.schema, model.tree)
+        return sample_of_rows(probes, schema, used)
+    return sample_of_table(rows, schema, used)
 
 
 def _verified(
-    model: Exportable, name: str, given_rows: object, given: Options
+    model: Exportable | ExportableEnsemble,
+    name: str,
+    given_rows: object,
+    given: Options,
 ) -> tuple[bytes, Verification]:
     """Write an export and run it."""
     target = target_named(name)
     options = target.options(given)
-    plan = make_plan(model.schema, model.tree, model.recipe)
-    content = target.write(plan, options)
-    sample = _sample(model, target, plan, given_rows)
-    leave_fractional = options.get("divided") == UNANSWERED
-    predictions = model_predictions(
-        model.schema, model.tree, model.recipe, sample, leave_fractional
-    )
+    plan = plan_of(model)
+    content = _written(target, plan, options)
+    sample = _sample(model.schema, target, plan, given_rows)
+    if isinstance(model, ExportableEnsemble):
+        predictions = ensemble_predictions(model, plan, sample)
+    else:
+        leave_fractional = options.get("divided") == UNANSWERED
+        predictions = model_predictions(
+            model.schema, model.tree, model.recipe, sample, leave_fractional
+        )
     # Rows that the target can hold as they are.
     fits = target.fitting
     held = [i for i, r in enumerate(sample.rows) if fits is None or fits(plan, r) == r]

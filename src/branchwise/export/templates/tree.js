@@ -1,6 +1,70 @@
 {#- Filled in by export/scripts.py, which writes values so that the language reads the
     same and nothing in them ends a comment or a string. -#}
 {% autoescape false %}
+{% macro best(costs, name="bestOf") %}
+// Returns the first class that is as good as the best, up to rounding.
+function {{ name }}(chances) {
+{% if costs %}
+    const scores = CLASSES.map((label, answer) => {
+        let price = 0;
+        chances.forEach((chance, code) => {
+            price += chance * COSTS[code][answer];
+        });
+        return -price;
+    });
+{% else %}
+    const scores = chances;
+{% endif %}
+    let best = scores[0];
+    for (const score of scores) {
+        best = score > best ? score : best;
+    }
+    const least = best - Math.abs(best) * 1e-9;
+    return scores.findIndex((score) => score >= least);
+}
+{% endmacro %}
+{% macro ensemble() %}
+{% if votes %}
+// Returns 1 for a class and 0 for the others.
+function voteOf(code) {
+    return CLASSES.map((label, other) => other === code ? 1 : 0);
+}
+
+{% endif %}
+{% if is_regression %}
+function predict(row) {
+    const cells = read(row);
+    let number = predicted(cells, 0);
+    for (let tree = 1; tree < {{ n_trees }}; tree++) {
+        number += predicted(cells, tree);
+    }
+    return number / {{ n_trees }};
+}
+
+{% else %}
+{% if not divides %}
+{{ best("" if votes else costs) }}
+
+{% elif votes and costs %}
+{{ best("", "mostOf") }}
+
+{% endif %}
+function predict(row) {
+    return CLASSES[{{ "mostOf" if divides and votes and costs else "bestOf" }}(predictProba(row))];
+}
+
+function predictProba(row) {
+    const cells = read(row), chances = predicted(cells, 0).slice();
+    for (let tree = 1; tree < {{ n_trees }}; tree++) {
+        predicted(cells, tree).forEach((chance, code) => {
+            chances[code] += chance;
+        });
+    }
+    return chances.map((chance) => chance / {{ n_trees }});
+}
+
+{% endif %}
+{% endmacro %}
 // {{ about }}, written by branchwise.
 //
 {% if is_regression %}
@@ -33,7 +97,7 @@ const ANSWERS = [
     {{ node }},  // {{ loop.index0 }}
 {% endfor %}
 ];
-{% if divides and costs %}
+{% if (divides or n_trees) and costs %}
 // What it costs to answer (column) where something is true (row).
 const COSTS = {{ costs }};
 {% endif %}
@@ -93,9 +157,9 @@ const PARTS = {{ pieces }};
 {% endif %}
 {% if divides %}
 // Returns the nodes where the parts of a case end, in order, with their shares.
-function arrive(cells) {
+function arrive(cells{{ ", tree" if n_trees }}) {
     const ends = [], todo = [];
-    part_0(cells, 1, todo);
+    {{ "PARTS[tree]" if n_trees else "part_0" }}(cells, 1, todo);
     while (todo.length > 0) {
         const next = todo.pop();
         if (next[0] >= 0) {
@@ -108,8 +172,14 @@ function arrive(cells) {
 }
 
 {% if is_regression %}
+{% if n_trees %}
+// Returns the number that a tree expects.
+function predicted(cells, tree) {
+    const ends = arrive(cells, tree);
+{% else %}
 function predict(row) {
     const ends = arrive(read(row));
+{% endif %}
     if (ends.length === 1) {
         return ANSWERS[ends[0][0]];
     }
@@ -131,27 +201,26 @@ function chancesOf(ends) {
     return chances;
 }
 
-// Returns the first class that is as good as the best, up to rounding.
-function bestOf(chances) {
-{% if costs %}
-    const scores = CLASSES.map((label, answer) => {
-        let price = 0;
-        chances.forEach((chance, code) => {
-            price += chance * COSTS[code][answer];
-        });
-        return -price;
-    });
-{% else %}
-    const scores = chances;
-{% endif %}
-    let best = scores[0];
-    for (const score of scores) {
-        best = score > best ? score : best;
+{{ best(costs) }}
+
+{% if n_trees %}
+// Returns the {{ "vote" if votes else "chances" }} of a tree.
+function predicted(cells, tree) {
+    const ends = arrive(cells, tree);
+{% if votes %}
+    if (ends.length === 1) {
+        return voteOf(CLASSES.indexOf(ANSWERS[ends[0][0]][0]));
     }
-    const least = best - Math.abs(best) * 1e-9;
-    return scores.findIndex((score) => score >= least);
+    return voteOf(bestOf(chancesOf(ends)));
+{% else %}
+    if (ends.length === 1) {
+        return ANSWERS[ends[0][0]][1];
+    }
+    return chancesOf(ends);
+{% endif %}
 }
 
+{% else %}
 function predict(row) {
     const ends = arrive(read(row));
     if (ends.length === 1) {
@@ -169,10 +238,11 @@ function predictProba(row) {
 }
 
 {% endif %}
+{% endif %}
 {% else %}
 // Returns the node where a case ends.
-function arrive(cells) {
-    let to = part_0(cells);
+function arrive(cells{{ ", tree" if n_trees }}) {
+    let to = {{ "PARTS[tree]" if n_trees else "part_0" }}(cells);
 {% if pieces %}
     while (to < 0) {
         to = PARTS[-to](cells);
@@ -181,6 +251,19 @@ function arrive(cells) {
     return to;
 }
 
+{% if n_trees %}
+// Returns the {{ "number" if is_regression else "vote" if votes else "chances" }} of a tree.
+function predicted(cells, tree) {
+{% if is_regression %}
+    return ANSWERS[arrive(cells, tree)];
+{% elif votes %}
+    return voteOf(CLASSES.indexOf(ANSWERS[arrive(cells, tree)][0]));
+{% else %}
+    return ANSWERS[arrive(cells, tree)][1];
+{% endif %}
+}
+
+{% else %}
 {% if is_regression %}
 function predict(row) {
     return ANSWERS[arrive(read(row))];
@@ -196,6 +279,10 @@ function predictProba(row) {
 }
 
 {% endif %}
+{% endif %}
+{% endif %}
+{% if n_trees %}
+{{ ensemble() }}
 {% endif %}
 return Object.freeze({ CLASSES, COLUMNS, predict{{ "" if is_regression else ", predictProba" }} });
 })();

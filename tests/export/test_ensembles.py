@@ -1,0 +1,111 @@
+"""Exports of ensembles: run, and compared with the ensemble to the last bit."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from branchwise import ExportError, RandomForestClassifier, RandomForestRegressor
+from branchwise import export as exports
+from branchwise.export.base import plan_of
+from branchwise.export.verification import probe_rows
+from forest_tables import mixed
+from mixed_ensembles import random_ensemble
+from selection import first_fast
+
+ABLE = [name for name, target in exports.TARGETS.items() if target.ensembles]
+PROGRAMS = {"javascript": ["node"], "c": ["cc", "gcc", "clang"]}
+
+
+def check(ensemble, target: str) -> None:
+    if target in PROGRAMS and not any(map(shutil.which, PROGRAMS[target])):
+        pytest.skip(f"no {PROGRAMS[target][0]} here")
+    done = exports.verify(ensemble, target)
+    assert done.ok, str(done)
+
+
+@pytest.mark.parametrize("target", ABLE)
+@pytest.mark.parametrize("seeds", first_fast([(3, 9), range(28)]))
+def test_ensembles_of_every_kind_of_tree(target, seeds):
+    for seed in seeds:
+        check(random_ensemble(seed, seed), target)
+
+
+@pytest.mark.parametrize("target", ABLE)
+@pytest.mark.parametrize(
+    "forest",
+    [
+        RandomForestClassifier(n_estimators=7, max_depth=4),
+        RandomForestClassifier(n_estimators=4, base="c4.5", voting="hard", max_depth=4),
+        RandomForestClassifier(
+            n_estimators=4,
+            base="c4.5",
+            voting="hard",
+            missing="split",
+            costs=[[0, 3], [1, 0]],
+            max_depth=3,
+        ),
+        RandomForestClassifier(n_estimators=3, costs=[[0, 3], [1, 0]], max_depth=3),
+        RandomForestClassifier(n_estimators=1, max_depth=0),
+        RandomForestRegressor(n_estimators=5, max_depth=4),
+    ],
+    ids=["soft", "hard", "hard, costs", "soft, costs", "a leaf", "numbers"],
+)
+def test_forests(target, forest, tmp_path):
+    X, y = mixed(150)
+    target_of = X["noise"] if isinstance(forest, RandomForestRegressor) else y
+    ensemble = forest.fit(X.drop(columns="noise"), target_of).model_
+    check(ensemble, target)
+    written = ensemble.export(target, tmp_path / "forest", verify=False)
+    content = written if isinstance(written, bytes) else written.encode()
+    assert (tmp_path / "forest").read_bytes() == content
+
+
+def test_rows_of_a_table_verify_an_ensemble():
+    X, y = mixed(60)
+    ensemble = RandomForestClassifier(n_estimators=3).fit(X, y).model_
+    assert exports.verify(ensemble, "python", X).n_rows == 60
+    assert ensemble.export("python", verify=X)
+
+
+def test_a_difference_is_found(monkeypatch):
+    X, y = mixed(60)
+    ensemble = RandomForestClassifier(n_estimators=3).fit(X, y).model_
+    wrong = RandomForestClassifier(n_estimators=4).fit(X, y).model_
+    monkeypatch.setattr(ensemble, "average", wrong.average)
+    monkeypatch.setattr(ensemble, "class_codes", wrong.class_codes)
+    with pytest.raises(ExportError, match="differs from the model, and is not written"):
+        ensemble.export("python")
+
+
+def test_the_plan_of_an_ensemble_has_all_trees():
+    ensemble = random_ensemble(8, 8)
+    plan = plan_of(ensemble)
+    assert len(plan.trees) == 3
+    sizes = [len(tree) for tree in ensemble.trees]
+    assert plan.roots == (0, sizes[0], sizes[0] + sizes[1])
+    assert len(plan.nodes) == sum(sizes)
+    assert [plan.depths[root] for root in plan.roots] == [0, 0, 0]
+    assert all(tree.fields == plan.fields for tree in plan.trees)
+    assert len(probe_rows(plan, 100)) == 100
+
+
+def test_the_rules_of_an_ensemble():
+    ensemble = random_ensemble(0, 1)
+    document = json.loads(exports.write(ensemble, "json"))
+    assert document["version"] == 3
+    assert document["voting"] == ensemble.recipe.voting
+    assert len(document["trees"]) == 3
+    assert set(document["trees"][0]) == {"rules"}
+
+
+@pytest.mark.parametrize("target", sorted(set(exports.TARGETS) - set(ABLE)))
+def test_targets_of_single_trees_say_so(target):
+    with pytest.raises(ExportError) as caught:
+        random_ensemble(0, 1).export(target)
+    assert str(caught.value).startswith(
+        f"The export to '{target}' is for single trees, and this is an ensemble of 3 "
+        "trees. Export it to one of "
+    )
