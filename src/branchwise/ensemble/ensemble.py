@@ -11,6 +11,11 @@ from typing import Any
 
 from branchwise.data.arrays import Floats
 from branchwise.ensemble.best_tree import BestTree, best_tree
+from branchwise.ensemble.forest_explanation import (
+    ForestExplanation,
+    explain_forest,
+    shap_of_forest,
+)
 from branchwise.ensemble.forest_rules import ForestRules, rules_of_forest
 from branchwise.ensemble.importances import Importances, importances_of
 from branchwise.ensemble.out_of_bag import OutOfBag
@@ -26,7 +31,10 @@ from branchwise.ensemble.quantiles import (
 )
 from branchwise.ensemble.saved_trees import SavedTrees
 from branchwise.errors import ParameterError
+from branchwise.explain.explanation import Explanations
 from branchwise.model import Model
+from branchwise.shap.shap_values import ShapValues
+from branchwise.stats import check_level
 from branchwise.threads import cached_property
 
 
@@ -183,3 +191,57 @@ class Ensemble(SavedTrees):
             The largest number of conditions of a rule.
         """
         return rules_of_forest(self, at_most, max_conditions)
+
+    def shap(
+        self,
+        X: object,
+        background: object = None,
+        *,
+        interactions: bool = False,
+        background_weight: object = None,
+        n_jobs: int | None = None,
+    ) -> ShapValues:
+        """Return exact Shapley values: what each column contributed to predictions.
+
+        As :meth:`Model.shap`, of the average of the trees; not for hard voting.
+        """
+        return shap_of_forest(
+            self, X, background, interactions, n_jobs, background_weight
+        )
+
+    def explain(
+        self,
+        X: object,
+        level: float = 0.95,
+        *,
+        shap: bool = False,
+        background: object = None,
+    ) -> ForestExplanation | Explanations:
+        """Explain the predictions for rows: votes, conditions, intervals.
+
+        Parameters
+        ----------
+        X : table or row
+            A row is a dict, a list, a series or an array of cells.
+        level : float, default=0.95
+            The confidence of the intervals.
+        shap : bool, default=False
+            Whether to tell what each column contributed, too: :meth:`shap`.
+        background : table or None
+            The rows that contributions are measured against, as in :meth:`shap`.
+
+        Returns
+        -------
+        ForestExplanation or Explanations
+            One for a row, or for a table of one row; else a sequence of them.
+        """
+        level = check_level(level)
+        if not shap and background is not None:
+            raise ParameterError(
+                "background has no effect without shap=True. Pass both."
+            )
+        intervals = None
+        if self.is_regression and self.samples is not None:
+            intervals = self.predict_interval(X, level)
+        values = self.shap(X, background) if shap else None
+        return explain_forest(self, X, level, intervals, values)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats
 from branchwise.data.encode import encode_columns
-from branchwise.data.frames import open_table
-from branchwise.data.one_row import as_table, make_frame
-from branchwise.data.table_schema import Value
+from branchwise.data.frames import Frame, open_table
+from branchwise.data.one_row import Cells, as_table, make_frame, open_rows
+from branchwise.data.table_schema import Columns, Schema, Value
 from branchwise.data.weights import check_weights
 from branchwise.errors import (
     DataError,
@@ -24,6 +24,7 @@ from branchwise.errors import (
     counted,
     quoted,
 )
+from branchwise.recipe import Recipe
 from branchwise.render.charts import standalone
 from branchwise.shap.products import Term
 from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars, Waterfall, signed, size
@@ -333,6 +334,31 @@ def cell_words(cell: Any) -> str:
     return number(known) if isinstance(known, float) else word(known)
 
 
+@dataclass(frozen=True)
+class TreeSum:
+    """A sum of trees whose predictions are explained.
+
+    ``predict`` returns what the model predicts for encoded rows, to the last bit.
+    """
+
+    schema: Schema
+    recipe: Recipe
+    terms: Sequence[Term]
+    used_columns: Sequence[int]
+    predict: Callable[[Columns], Floats]
+
+    def encoded(self, frame: Frame, threads: int) -> Columns:
+        """Encode the columns that the trees split on."""
+        return encode_columns(
+            frame,
+            self.schema,
+            self.used_columns,
+            allow_missing=self.recipe.missing != "error",
+            allow_unseen=self.recipe.unseen != "error",
+            threads=threads,
+        )
+
+
 def shap_of_rows(
     model: FittedTree,
     X: object,
@@ -342,8 +368,29 @@ def shap_of_rows(
     background_weight: object = None,
 ) -> ShapValues:
     """Return the Shapley values of the predictions for a table or a row."""
-    schema, tree, threads = model.schema, model.tree, n_threads(n_jobs)
-    data, cells = model.encoded_rows(X)
+    term = Term(model.tree, model.walker.node_values)
+    trees = TreeSum(
+        model.schema,
+        model.recipe,
+        [term],
+        model.tree.used_columns,
+        lambda data: model.walker.blend(data, term.values),
+    )
+    return shap_of_sum(trees, X, background, interactions, n_jobs, background_weight)
+
+
+def shap_of_sum(
+    model: TreeSum,
+    X: object,
+    background: object = None,
+    interactions: bool = False,
+    n_jobs: int | None = None,
+    background_weight: object = None,
+) -> ShapValues:
+    """Return the Shapley values of a sum of trees for a table or a row."""
+    schema, threads = model.schema, n_threads(n_jobs)
+    frame = open_rows(X)
+    data, cells = model.encoded(frame, threads), Cells(frame, schema)
     width = max(len(schema.classes), 1)
     checksize(data.n_rows, len(schema.columns), width, interactions)
     others = None
@@ -353,10 +400,14 @@ def shap_of_rows(
         raise ParameterError(
             "background_weight has no effect without a background. Pass both."
         )
-    term = Term(tree, model.walker.node_values)
-    predictions = model.walker.blend(data, term.values)
     found = shapley_values(
-        schema.columns, [term], data, others, interactions, predictions, threads
+        schema.columns,
+        model.terms,
+        data,
+        others,
+        interactions,
+        model.predict(data),
+        threads,
     )
     arrays = [cells.column(index) for index in range(len(schema.columns))]
     result = ShapValues(
@@ -395,7 +446,7 @@ def _side_by_side(arrays: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
 
 
 def _background(
-    model: FittedTree, table: object, weight: object, threads: int
+    model: TreeSum, table: object, weight: object, threads: int
 ) -> Background:
     """Encode the background, and scale its weights so that they add up to 1."""
     frame = open_table(as_table(table))
@@ -404,14 +455,7 @@ def _background(
             "background must have at least one row to average over. Got none; leave it "
             "out to use the weights of the training cases."
         )
-    data = encode_columns(
-        frame,
-        model.schema,
-        model.tree.used_columns,
-        allow_missing=model.recipe.missing != "error",
-        allow_unseen=model.recipe.unseen != "error",
-        threads=threads,
-    )
+    data = model.encoded(frame, threads)
     if weight is None:
         return Background(data, np.full(frame.n_rows, 1.0 / frame.n_rows))
     try:
