@@ -51,9 +51,9 @@ def predict_rows(
 
     Parameters
     ----------
-    model : Model
+    model : Model or Ensemble
         What :func:`~branchwise.fit_tree` or :func:`~branchwise.load` returns, or an
-        estimator that is fitted.
+        estimator that is fitted; an ensemble for tables in memory and files.
     source : table, files, SqlTable, DataFrame of Dask or Spark
         The rows, as :func:`~branchwise.fit_tree` takes them. Columns are found by name,
         and read as the model has learnt them.
@@ -90,6 +90,11 @@ def predict_rows(
     model = model_of(model)
     wanted = checked_what(model, what)
     engine = engine_of(source)
+    if engine not in ("memory", "chunked") and not hasattr(model, "tree"):
+        raise ParameterError(
+            "Ensembles predict for tables in memory and for files. Got a source of the "
+            f"engine {engine!r}; predict with one of the trees, or export the ensemble."
+        )
     _check_effects(engine, keep, output, escape_formulas, verify, as_query)
     if engine == "sql":
         return _in_database(model, source, wanted, keep, output, verify, as_query)

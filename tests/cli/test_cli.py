@@ -143,6 +143,7 @@ def test_the_help_of_fit_has_headings():
         "Growing:",
         "Pruning:",
         "Weights, costs and probabilities:",
+        "Forests:",
         "Engines, for tables larger than memory:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
@@ -1123,8 +1124,9 @@ def numbers(fitted, monkeypatch):
     """Fit petal widths; every verb then opens that model, whatever it is told."""
     options = ["--algorithm=cart", "--regression", "--max-depth=2"]
     model = fitted(datasets.path("iris"), *options, target="petalwidth")
-    for module in (predict_module, evaluate_module, prune_module):
-        monkeypatch.setattr(module, "open_model", lambda _: model)
+    for module in (predict_module, evaluate_module):
+        monkeypatch.setattr(module, "open_any", lambda _: model)
+    monkeypatch.setattr(prune_module, "open_model", lambda _: model)
     return model
 
 

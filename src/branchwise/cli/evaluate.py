@@ -22,7 +22,7 @@ from branchwise.cli.support.rows import (
     Truth,
     check_two_streams,
     located,
-    open_model,
+    open_any,
     print_result,
     read_for_model,
     read_truth,
@@ -33,6 +33,7 @@ from branchwise.errors import ParameterError, quoted
 from branchwise.model import Model
 
 if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
     from branchwise.evaluation import Comparison
     from branchwise.evaluation.results import ClassScores, NumberScores
 
@@ -116,7 +117,7 @@ def evaluate(
             "test them, or leave it out.",
         )
         check_two_streams(MODEL=first_path, TABLE=table_path)
-        model = open_model(first_path)
+        model = open_any(first_path)
         found = _evaluate_model(model, table_path, target, growth, reporter)
     print_result(*found, output_format)
 
@@ -126,7 +127,7 @@ _Result = tuple[dict[str, Any], list[str]]
 
 
 def _evaluate_model(
-    model: Model,
+    model: Model | Ensemble,
     path: str,
     target: str | None,
     growth: Growth,
@@ -154,7 +155,9 @@ def _evaluate_model(
     return document, scores.lines()
 
 
-def _scores(truth: Truth, predicted: Any, model: Model) -> ClassScores | NumberScores:
+def _scores(
+    truth: Truth, predicted: Any, model: Model | Ensemble
+) -> ClassScores | NumberScores:
     """Compare the predictions for the rows whose target is known."""
     from branchwise.evaluation.metrics import class_codes
     from branchwise.evaluation.results import ClassScores, NumberScores

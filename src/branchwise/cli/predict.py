@@ -12,7 +12,7 @@ from branchwise.cli.support.rows import (
     columns_of,
     input_options,
     located,
-    open_model,
+    open_any,
     read_for_model,
 )
 from branchwise.engines.prediction import (
@@ -54,8 +54,8 @@ def predict(
     written = _table_format(output_format, output)
     check_two_streams(MODEL=model_path, TABLE=table_paths[0])
     check_outputs({"-o": output}, model_path, *table_paths)
-    model = open_model(model_path)
-    if proba and model.tree.is_regression:
+    model = open_any(model_path)
+    if proba and not model.schema.classes:
         raise ParameterError(
             "--proba adds the probabilities of classes, and this model has none: it "
             "predicts numbers. Do without --proba."

@@ -303,7 +303,7 @@ class Source(Protocol):
 def model_of(given: Any) -> Any:
     """Return a model, or the model of a fitted estimator."""
     model = getattr(given, "model_", given)
-    if not (hasattr(model, "schema") and hasattr(model, "tree")):
+    if not (hasattr(model, "schema") and hasattr(model, "used_columns")):
         raise ParameterError(
             "model must be what fit_tree or load returns, or an estimator that is "
             f"fitted. Got {type(given).__name__}."

@@ -19,7 +19,6 @@ from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.write_table import FileFormat, chunk_writer
 from branchwise.text.conditions import word
-from branchwise.tree.tree import Tree
 
 What = Literal["classes", "probabilities", "leaves"]
 #: False is none, True all columns.
@@ -32,7 +31,10 @@ class Predicting(Protocol):
     """The methods of a model that prediction needs."""
 
     schema: Schema
-    tree: Tree
+
+    @property
+    def used_columns(self) -> Sequence[int]:
+        """The columns that are split on."""
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """Return the class, or the number, of each row."""
@@ -123,7 +125,7 @@ class FilePredictions:
         self._own = columns_for(model.schema, names, table.label)
         columns = model.schema.columns
         # A tree without splits needs a column as well, to count the rows.
-        used = {columns[at].name for at in model.tree.used_columns or [0]}
+        used = {columns[at].name for at in list(model.used_columns) or [0]}
         read = {name: c for name, c in self._own.items() if c.name in used}
         self._table = replace(table, ignore=(), only=list(read)).for_columns(read)
 

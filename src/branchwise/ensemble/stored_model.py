@@ -24,7 +24,13 @@ def load(path: str | os.PathLike[str]) -> Model | Ensemble:
         The model, which predicts exactly as the one that was saved: a
         :class:`~branchwise.Model` for a single tree, an ``Ensemble`` for several.
     """
-    stored = model_file.load(path)
+    return model_of(model_file.load(path))
+
+
+def model_of(
+    stored: model_file.StoredTree | model_file.StoredEnsemble,
+) -> Model | Ensemble:
+    """Return what the content of a model file is."""
     if isinstance(stored, model_file.StoredEnsemble):
         return Ensemble(*stored)
     return Model(*stored)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
 
@@ -20,8 +20,13 @@ from branchwise.estimators.ensemble import (
     seed_of,
 )
 from branchwise.estimators.forest_reading import ForestReading, QuantileReading
-from branchwise.recipe import FIELDS, Recipe
-from branchwise.recipe.ensemble_recipe import BASES, EnsembleRecipe, Splitter, Voting
+from branchwise.recipe import Recipe
+from branchwise.recipe.ensemble_recipe import (
+    EnsembleRecipe,
+    Splitter,
+    Voting,
+    tree_recipe,
+)
 from branchwise.recipe.parameters import (
     PARAMETERS,
     Policy,
@@ -30,9 +35,6 @@ from branchwise.recipe.parameters import (
     canonical,
 )
 from branchwise.tree.tree import Tree
-
-#: Parameters that a forest's trees have from their algorithm unless they are given.
-_BY_BASE = ("criterion", "missing", "unseen", "min_samples_leaf")
 
 
 class SampledEstimator(ForestReading, EnsembleEstimator):
@@ -82,6 +84,7 @@ class SampledEstimator(ForestReading, EnsembleEstimator):
 class ForestEstimator(SampledEstimator):
     """Base class of forests around :func:`~branchwise.ensemble.fit.fit_ensemble`."""
 
+    _regression: ClassVar[bool] = False
     n_estimators: int = 100
     base: str = "cart"
     criterion: str | None = None
@@ -108,23 +111,12 @@ class ForestEstimator(SampledEstimator):
     warm_start: bool = False
     n_jobs: int | None = None
 
-    def _base_recipe(self) -> Recipe:
-        """Return the recipe that parameters which are None leave as it is."""
-        PARAMETERS["base"].check(self.base)
-        return BASES[self.base]
-
     @property
     def tree_recipe(self) -> Recipe:
         """The recipe of the trees."""
-        recipe, given = self._base_recipe(), vars(self)
-        values = {name: given[name] for name in FIELDS if name in given}
-        for name in _BY_BASE:
-            if values[name] is None:
-                del values[name]
-        if self.pruning is None and self.ccp_alpha != 0:
-            values["pruning"] = "cost-complexity"
-        self._check_criterion(canonical(values.get("criterion", recipe.criterion)))
-        return replace(recipe, **values)
+        if self.criterion is not None:
+            self._check_criterion(canonical(self.criterion))
+        return tree_recipe(self.base, self._regression, vars(self))
 
     @property
     def recipe(self) -> EnsembleRecipe:
@@ -194,14 +186,8 @@ class RandomForestRegressor(RegressorMixin, ForestEstimator, QuantileReading):  
     [0.0, 1.0]
     """
 
+    _regression = True
     max_features: int | float | str | None = 1.0
-
-    def _base_recipe(self) -> Recipe:
-        if self.base != "cart":
-            raise ParameterError(
-                f"base must be 'cart' to predict numbers. Got {self.base!r}."
-            )
-        return replace(BASES["cart"], criterion="variance")
 
     def _check_criterion(self, criterion: object) -> None:
         check_numbers_criterion(criterion)

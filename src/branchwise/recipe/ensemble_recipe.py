@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
@@ -19,6 +20,52 @@ BASES: dict[str, Recipe] = {
     "c4.5": replace(unpruned(C45), min_samples_branch=1),
     "cart": CART,
 }
+
+
+#: Parameters of trees that forests have, too.
+TREE_PARAMETERS = (
+    "criterion",
+    "max_depth",
+    "max_leaf_nodes",
+    "min_samples_split",
+    "min_samples_leaf",
+    "min_weight_fraction_leaf",
+    "min_gain",
+    "max_p_value",
+    "missing",
+    "unseen",
+    "max_bins",
+    "pruning",
+    "ccp_alpha",
+    "costs",
+    "probabilities",
+    "m",
+)
+
+
+def tree_recipe(base: str, regression: bool, given: Mapping[str, Any]) -> Recipe:
+    """Return the recipe of the trees of a forest.
+
+    Of the parameters that are given, None leaves criterion, policies and the fewest
+    cases of a leaf as the algorithm has them.
+    """
+    PARAMETERS["base"].check(base)
+    if regression and base != "cart":
+        raise ParameterError(
+            f"base must be 'cart' to predict numbers. Got {base!r} instead."
+        )
+    recipe = BASES[base]
+    if regression:
+        recipe = replace(recipe, criterion="variance")
+    by_base = ("criterion", "missing", "unseen", "min_samples_leaf")
+    values = {
+        name: given[name]
+        for name in TREE_PARAMETERS
+        if name in given and not (name in by_base and given[name] is None)
+    }
+    if values.get("pruning") is None and values.get("ccp_alpha", 0) != 0:
+        values["pruning"] = "cost-complexity"
+    return replace(recipe, **values)
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,8 @@ Probabilities = Literal["frequencies", "laplace", "m-estimate"]
 PROBABILITIES: tuple[Probabilities, ...] = ("frequencies", "laplace", "m-estimate")
 #: Rules by which cross-validation chooses ``ccp_alpha``.
 ALPHA_RULES = ("best", "1-se")
+#: Rules by which forests choose how many columns are drawn.
+COLUMN_RULES = ("sqrt", "log2")
 #: Squares of costs up to this are finite.
 _LARGEST_COST = 1e150
 
@@ -65,8 +67,11 @@ def named(criteria: tuple[str, ...]) -> tuple[str, ...]:
 
 
 #: How the value of an option is written: a whole number, a number, a number of cases
-#: or a share, a number or a rule of ALPHA_RULES, one of the choices, a switch, text.
-Kind = Literal["whole", "number", "cases", "alpha", "choice", "flag", "text"]
+#: or a share, a number or a rule of ALPHA_RULES, a number of columns or a rule of
+#: COLUMN_RULES, one of the choices, a switch, text.
+Kind = Literal[
+    "whole", "number", "cases", "alpha", "features", "choice", "flag", "text"
+]
 
 
 def is_whole(value: object) -> bool:
@@ -244,8 +249,8 @@ def _is_number_or_share(value: object) -> bool:
 FEATURES = Allowed(
     "None, 'sqrt', 'log2', a whole number of at least 1 or a share above 0 and up to "
     "1.0",
-    lambda v: v is None or v in ("sqrt", "log2") or _is_number_or_share(v),
-    "text",
+    lambda v: v is None or v in COLUMN_RULES or _is_number_or_share(v),
+    "features",
     'int, float, "sqrt", "log2" or None',
 )
 SAMPLES = Allowed(

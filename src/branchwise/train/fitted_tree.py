@@ -41,6 +41,11 @@ class FittedTree:
         # What prediction has prepared is made anew where it is needed.
         return {"schema": self.schema, "tree": self.tree, "recipe": self.recipe}
 
+    @property
+    def used_columns(self) -> list[int]:
+        """The columns that the tree splits on."""
+        return [int(column) for column in self.tree.used_columns]
+
     @cached_property
     def walker(self) -> Walker:
         """Walks encoded rows down the tree."""

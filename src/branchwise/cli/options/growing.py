@@ -31,7 +31,19 @@ from branchwise.recipe import (
     default_text,
     pruning_of,
 )
-from branchwise.recipe.parameters import ALPHA_RULES, PARAMETERS, Parameter, Pruning
+from branchwise.recipe.ensemble_recipe import (
+    ENSEMBLE_FIELDS,
+    TREE_PARAMETERS,
+    EnsembleRecipe,
+    tree_recipe,
+)
+from branchwise.recipe.parameters import (
+    ALPHA_RULES,
+    COLUMN_RULES,
+    PARAMETERS,
+    Parameter,
+    Pruning,
+)
 
 #: How the value of an option is read from the command line, by the kind of parameter.
 _TYPES: dict[str, type] = {"whole": int, "number": float, "flag": bool}
@@ -112,12 +124,25 @@ def _columns(
     """Declare the options of columns."""
 
 
+#: The heading of the options of forests, which ``branchwise fit`` alone has.
+_FORESTS = "Forests"
 #: The options of columns, growing, pruning and weights.
 OPTIONS = (
     *inspect.signature(_columns, eval_str=True).parameters.values(),
-    *(declared(name, panel=p.group) for name, p in PARAMETERS.items() if p.group),
+    *(
+        declared(name, panel=p.group)
+        for name, p in PARAMETERS.items()
+        if p.group and p.group != _FORESTS
+    ),
 )
 growing_options = group(*OPTIONS)
+forest_options = group(
+    *(
+        declared(name, panel=_FORESTS)
+        for name, p in PARAMETERS.items()
+        if p.group == _FORESTS
+    )
+)
 
 
 def given_parameters(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,6 +163,11 @@ def _value(parameter: Parameter, written: Any) -> Any:
         case "cases":  # 5 is five cases, 0.05 is a share
             words = "a whole number or a share between 0 and 1"
             return _number(parameter.option, written, words, int, float)
+        case "features" if written == "all":
+            return None
+        case "features" if written not in COLUMN_RULES:
+            words = f"a number, a share, all, {' or '.join(COLUMN_RULES)}"
+            return _number(parameter.option, written, words, int, float)
         case "alpha" if written not in ALPHA_RULES:
             words = f"a number, {' or '.join(ALPHA_RULES)}"
             return _number(parameter.option, written, words, float)
@@ -152,6 +182,8 @@ def _number(name: str, text: str, words: str, *types: type) -> Any:
     raise typer.BadParameter(f"{name} must be {words}. Got {text!r}.")
 
 
+#: The value of ``--class-weight`` that balances the sample of each tree of a forest.
+BALANCED_SAMPLES = "balanced_subsample"
 #: The values of ``--algorithm``.
 ALGORITHMS = tuple(name for name in RECIPES if "--" not in name)
 
@@ -217,6 +249,39 @@ def given_recipe(algorithm: str, regression: bool, given: Mapping[str, Any]) -> 
     if given.get("group_values"):
         values["branching"] = "groups"
     return replace(RECIPES[name], **values | {"pruning": method})
+
+
+#: The value of ``--algorithm`` for forests.
+FOREST = "forest"
+
+
+def forest_recipe(regression: bool, options: Mapping[str, Any]) -> EnsembleRecipe:
+    """Fill in the recipe of a forest with the options of ``branchwise fit``."""
+    given = given_parameters(options)
+    own = {*ENSEMBLE_FIELDS, "base"}
+    tree = {*TREE_PARAMETERS, *(() if regression else ("class_weight", "priors"))}
+    for parameter in given:
+        if parameter not in own | tree - {"pruning", "ccp_alpha"}:
+            known = " or ".join(PARAMETERS[parameter].algorithms)
+            raise ParameterError(
+                f"{option_of(parameter)} applies only to --algorithm {known}. Got "
+                f"{FOREST}: choose another algorithm, or leave the option out."
+            )
+    base = given.get("base", "cart")
+    name = full_name(base, regression)
+    if "criterion" in given and given["criterion"] not in CRITERIA.get(name, ()):
+        known = ", ".join(CRITERIA.get(name, ())) or "left out"
+        raise ParameterError(
+            f"--criterion must be {known} with trees of {name}. Got "
+            f"{given['criterion']}."
+        )
+    values = {name: given[name] for name in ENSEMBLE_FIELDS if name in given}
+    if regression:
+        values.setdefault("max_features", None)
+    if given.get("class_weight") == BALANCED_SAMPLES:
+        values["balanced_subsample"] = True
+    trees = {name: value for name, value in given.items() if name != "costs"}
+    return EnsembleRecipe(tree=tree_recipe(base, regression, trees), **values)
 
 
 def pruning_method(name: str, given: Mapping[str, Any]) -> Pruning | None:
@@ -286,6 +351,7 @@ ALGORITHM, EVALUATED_ALGORITHM = (
     SHARED.option("--algorithm", panel=panel, choices=ALGORITHMS)
     for panel in (None, EVALUATION)
 )
+FIT_ALGORITHM = SHARED.option("--algorithm", choices=(*ALGORITHMS, FOREST))
 REGRESSION, EVALUATED_REGRESSION = (
     SHARED.flag("--regression", panel=panel) for panel in (None, EVALUATION)
 )

@@ -6,9 +6,10 @@ import filecmp
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,14 @@ from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_locatio
 from branchwise.model import Model
 from branchwise.text.document import Document
 
+if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
+
 _TABLES = (*ENDINGS, *C45_ENDINGS)
+#: What a model file holds.
+Stored = TypeVar("Stored")
+#: What predicts.
+Predictor = TypeVar("Predictor", bound="Model | Ensemble")
 
 
 @dataclass(frozen=True)
@@ -76,11 +84,26 @@ def input_options(
 
 def open_model(path: str) -> Model:
     """Open the file of a single tree; ``-`` is standard input."""
+    return Model(*_stored(path, model_file.tree_from_bytes, model_file.load_tree))
+
+
+def open_any(path: str) -> Model | Ensemble:
+    """Open the file of a tree or of an ensemble; ``-`` is standard input."""
+    from branchwise.ensemble.stored_model import model_of
+
+    return model_of(_stored(path, model_file.from_bytes, model_file.load))
+
+
+def _stored(
+    path: str,
+    from_bytes: Callable[[bytes, str], Stored],
+    load: Callable[[str], Stored],
+) -> Stored:
     if path == STANDARD_STREAM:
         content = sys.stdin.buffer.read(model_file.MAX_BYTES + 1)
-        return Model(*model_file.tree_from_bytes(content, "standard input"))
+        return from_bytes(content, "standard input")
     try:
-        return Model(*model_file.load_tree(path))
+        return load(path)
     except ModelFileError as error:
         if not Path(path).is_file() or Path(path).suffix.lower() not in _TABLES:
             raise
@@ -110,8 +133,8 @@ def check_known_rows(table: str, option: str, others: str | None) -> None:
 
 
 def read_for_model(
-    model: Model, file: TableFile, reporter: Reporter, besides: Sequence[str] = ()
-) -> tuple[Model, Any]:
+    model: Predictor, file: TableFile, reporter: Reporter, besides: Sequence[str] = ()
+) -> tuple[Predictor, Any]:
     """Read the columns of a model, each with the type that it had in training.
 
     Returns the model, which now matches the columns by name, and the table. ``besides``
@@ -126,11 +149,13 @@ def read_for_model(
         boolean_columns=types["boolean"],
     )
     table = table.rename_columns([own_names[name].name for name in table.column_names])
-    return Model(replace(model.schema, named=True), model.tree, model.recipe), table
+    by_name = copy(model)
+    by_name.schema = replace(model.schema, named=True)
+    return by_name, table
 
 
 def columns_of(
-    model: Model,
+    model: Model | Ensemble,
     file: TableFile | StreamedTable,
     reporter: Reporter,
     besides: Sequence[str] = (),
@@ -309,14 +334,14 @@ def true_column(schema: Schema, given: str | None, file: TableFile) -> str:
     return target
 
 
-def read_truth(model: Model, file: TableFile, target: str) -> Truth:
+def read_truth(model: Model | Ensemble, file: TableFile, target: str) -> Truth:
     """Read the true classes or numbers of the rows of a table."""
     noun, as_read = "class", {"text_columns": [target]}
-    if model.tree.is_regression:
+    if not model.schema.classes:
         noun, as_read = "number", {"number_columns": [target]}
     raw = read_vector(file.read(only=[target], **as_read)[target], target)
     known = raw.codes >= 0 if isinstance(raw, Coded) else ~np.isnan(raw.values)
-    if isinstance(raw, Coded) == model.tree.is_regression or not known.any():
+    if isinstance(raw, Coded) != bool(model.schema.classes) or not known.any():
         raise DataError(
             f"Column {target!r} of {file.label} has no {noun} in any row. This needs "
             f"rows whose {noun} is known."
