@@ -306,7 +306,9 @@ def write(plan: Plan, options: Options) -> bytes:
     fields = [_field(source, strings, at) for at in range(len(plan.fields))]
     arrays = _arrays(source, strings)
     nothing = {"text": "NULL", "boolean": "-1", "number": "NAN"}
-    n_leaves = sum(node.split is None for node in plan.nodes)
+    n_leaves = max(
+        sum(node.split is None for node in tree.nodes) for tree in plan.trees or (plan,)
+    )
     n_codes = sum(kind == "int" for kind, _ in source.offset)
     predictions = [node.probabilities or (node.number or 0.0,) for node in plan.nodes]
     text = page(
@@ -332,6 +334,8 @@ def write(plan: Plan, options: Options) -> bytes:
         functions=functions,
         nodes=[", ".join(map(number, row)) for row in predictions],
         coded={field.kind for field in plan.fields if field.values},
+        n_trees=len(plan.trees),
+        votes=plan.votes,
     )
     return text.encode("ascii")
 
@@ -347,7 +351,7 @@ def _arrays(source: CSource, strings: Strings) -> dict[str, list[str]]:
         labels = [str(node.label) for node in plan.nodes]
         arrays["classes"] = array(f"const char *const {p}_classes", classes)
         arrays["labels"] = array(f"static const int {p}_labels", labels)
-    if len(source.pieces) > 1 or plan.divides:
+    if len(source.pieces) > 1 or plan.divides or plan.trees:
         pieces = [f"{p}_part_{piece.number}" for piece in source.pieces]
         arrays["pieces"] = array(f"static const {p}_part {p}_parts", pieces)
     return arrays
@@ -382,4 +386,4 @@ def _field(source: CSource, strings: Strings, position: int) -> dict[str, Any]:
     }
 
 
-TARGET = Target("c", ".c", write, runner, {"name": ("tree",)})
+TARGET = Target("c", ".c", write, runner, {"name": ("tree",)}, ensembles=True)

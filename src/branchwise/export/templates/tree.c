@@ -1,6 +1,92 @@
 {#- Filled in by export/c.py, which writes texts, numbers and notes so that C reads the
     same and nothing in them ends a comment or a string. -#}
 {% autoescape false %}
+{% macro best(costs, name="best") %}
+// Returns the first class that is as good as the best, up to rounding.
+static int {{ p }}_{{ name }}(const double *chances)
+{
+    double scores[{{ P }}_CLASSES], best, least;
+    int k;
+{% if costs %}
+    for (k = 0; k < {{ P }}_CLASSES; k++) {
+        double price = 0.0;
+        int truth;
+        for (truth = 0; truth < {{ P }}_CLASSES; truth++) {
+            price += {{ p }}_product(chances[truth], {{ p }}_costs[truth][k]);
+        }
+        scores[k] = -price;
+    }
+{% else %}
+    memcpy(scores, chances, sizeof scores);
+{% endif %}
+    best = scores[0];
+    for (k = 1; k < {{ P }}_CLASSES; k++) {
+        if (scores[k] > best) best = scores[k];
+    }
+    least = best - {{ p }}_product(fabs(best), 1e-9);
+    for (k = 0; scores[k] < least; k++) {
+    }
+    return k;
+}
+{% endmacro %}
+{% macro ensemble() %}
+{% set values = p + ("_chances" if classes else "_numbers") %}
+{% set k = "[k]" if classes else "" %}
+{% if classes and not divides %}
+{{ best("" if votes else costs) }}
+
+{% elif divides and votes and costs %}
+{{ best("", "most") }}
+
+{% endif %}
+// Fills in what a tree predicts: {{ "1 for its class, 0 for others" if votes else "probabilities" if classes else "a number" }}.
+static void {{ p }}_predicted(const struct {{ p }}_cells *cells, int tree, double *values)
+{
+{% if divides %}
+    {{ P }}_STORAGE struct {{ p }}_places ends;
+    int i, k;
+    {{ p }}_arrive(cells, tree, &ends);
+    for (k = 0; k < {{ classes or 1 }}; k++) {
+        values[k] = ends.n == 1 ? {{ values }}[ends.to[0]]{{ k }} : 0.0;
+        for (i = 0; ends.n > 1 && i < ends.n; i++) {
+            values[k] += {{ p }}_product({{ values }}[ends.to[i]]{{ k }}, ends.share[i]);
+        }
+    }
+{% if votes %}
+    i = ends.n == 1 ? {{ p }}_labels[ends.to[0]] : {{ p }}_best(values);
+    for (k = 0; k < {{ classes }}; k++) values[k] = k == i;
+{% endif %}
+{% else %}
+    int k, to = {{ p }}_parts[tree](cells);
+    while (to < 0) to = {{ p }}_parts[-to](cells);
+    for (k = 0; k < {{ classes or 1 }}; k++) {
+        values[k] = {{ p + "_labels[to] == k" if votes else values + "[to]" + k }};
+    }
+{% endif %}
+}
+
+int {{ p }}_predict(const struct {{ p }}_row *row, double *{{ "probabilities" if classes else "number" }})
+{
+    double total[{{ classes or 1 }}], values[{{ classes or 1 }}];
+    struct {{ p }}_cells cells;
+    const int refused = {{ p }}_read(row, &cells);
+    int k, tree;
+    if (refused) return refused;
+    {{ p }}_predicted(&cells, 0, total);
+    for (tree = 1; tree < {{ n_trees }}; tree++) {
+        {{ p }}_predicted(&cells, tree, values);
+        for (k = 0; k < {{ classes or 1 }}; k++) total[k] += values[k];
+    }
+    for (k = 0; k < {{ classes or 1 }}; k++) total[k] /= {{ n_trees }};
+{% if classes %}
+    if (probabilities) memcpy(probabilities, total, sizeof total);
+    return {{ p }}_{{ "most" if divides and votes and costs else "best" }}(total);
+{% else %}
+    *number = total[0];
+    return 0;
+{% endif %}
+}
+{% endmacro %}
 // {{ about }}, written by branchwise.
 //
 {% if classes %}
@@ -56,7 +142,7 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *number);
 #error "compile without -ffast-math: a missing number is NAN, and sums have an order"
 #endif
 
-{% if divides %}
+{% if divides or n_trees %}
 {# GCC ignores the pragma; products that are added are volatile for that reason. #}
 #if FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1
 #error "compile for arithmetic in double precision (-msse2 -mfpmath=sse)"
@@ -105,6 +191,8 @@ static void {{ P }}_go(struct {{ p }}_places *places, int to, double share)
     places->n++;
 }
 
+{% endif %}
+{% if divides or (n_trees and classes) %}
 // Returns a product that is rounded before it is added to anything.
 static double {{ p }}_product(double a, double b)
 {
@@ -112,7 +200,7 @@ static double {{ p }}_product(double a, double b)
     return product;
 }
 
-{% if costs %}
+{% if costs and (divides or not votes) %}
 // What it costs to answer (column) where something is true (row).
 static const double {{ p }}_costs[{{ classes }}][{{ classes }}] = {
 {% for row in costs %}
@@ -130,7 +218,9 @@ static const double {{ p }}_costs[{{ classes }}][{{ classes }}] = {
 {% endfor %}
 // What every node answers.
 {% if classes %}
+{% if votes or not n_trees %}
 {{ arrays.labels }}
+{% endif %}
 static const double {{ p }}_chances[{{ nodes|length }}][{{ classes }}] = {
 {% for node in nodes %}
     {{ "{" }}{{ node }}},  // {{ loop.index0 }}
@@ -256,12 +346,12 @@ static void {{ p }}_sort(struct {{ p }}_places *places)
 }
 
 // Finds the nodes where the parts of a case end, in order, with their shares.
-static void {{ p }}_arrive(const struct {{ p }}_cells *cells, struct {{ p }}_places *ends)
+static void {{ p }}_arrive(const struct {{ p }}_cells *cells, {{ "int tree, " if n_trees }}struct {{ p }}_places *ends)
 {
     {{ P }}_STORAGE struct {{ p }}_places todo;
     todo.n = 0;
     ends->n = 0;
-    {{ p }}_part_0(cells, 1.0, &todo);
+    {{ p }}_{{ "parts[tree]" if n_trees else "part_0" }}(cells, 1.0, &todo);
     while (todo.n > 0) {
         const int to = todo.to[--todo.n];
         const double share = todo.share[todo.n];
@@ -275,33 +365,9 @@ static void {{ p }}_arrive(const struct {{ p }}_cells *cells, struct {{ p }}_pla
 }
 
 {% if classes %}
-// Returns the first class that is as good as the best, up to rounding.
-static int {{ p }}_best(const double *chances)
-{
-    double scores[{{ P }}_CLASSES], best, least;
-    int k;
-{% if costs %}
-    for (k = 0; k < {{ P }}_CLASSES; k++) {
-        double price = 0.0;
-        int truth;
-        for (truth = 0; truth < {{ P }}_CLASSES; truth++) {
-            price += {{ p }}_product(chances[truth], {{ p }}_costs[truth][k]);
-        }
-        scores[k] = -price;
-    }
-{% else %}
-    memcpy(scores, chances, sizeof scores);
-{% endif %}
-    best = scores[0];
-    for (k = 1; k < {{ P }}_CLASSES; k++) {
-        if (scores[k] > best) best = scores[k];
-    }
-    least = best - {{ p }}_product(fabs(best), 1e-9);
-    for (k = 0; scores[k] < least; k++) {
-    }
-    return k;
-}
+{{ best(costs) }}
 
+{% if not n_trees %}
 int {{ p }}_predict(const struct {{ p }}_row *row, double *probabilities)
 {
     {{ P }}_STORAGE struct {{ p }}_places ends;
@@ -321,7 +387,8 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *probabilities)
     if (probabilities) memcpy(probabilities, chances, sizeof chances);
     return label;
 }
-{% else %}
+{% endif %}
+{% elif not n_trees %}
 int {{ p }}_predict(const struct {{ p }}_row *row, double *number)
 {
     {{ P }}_STORAGE struct {{ p }}_places ends;
@@ -341,7 +408,7 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *number)
     return 0;
 }
 {% endif %}
-{% else %}
+{% elif not n_trees %}
 int {{ p }}_predict(const struct {{ p }}_row *row, double *{{ "probabilities" if classes else "number" }})
 {
     struct {{ p }}_cells cells;
@@ -362,6 +429,9 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *{{ "probabilities" if
     return 0;
 {% endif %}
 }
+{% endif %}
+{% if n_trees %}
+{{ ensemble() }}
 {% endif %}
 
 #endif  // {{ P }}_DECLARATIONS_ONLY
