@@ -147,7 +147,7 @@ def test_the_help_of_fit_has_headings():
         "Engines, for tables larger than memory:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 59
+    assert len(options) == len(set(options)) == 66
 
 
 def test_bad_usage(tmp_path):
