@@ -23,6 +23,11 @@ if TYPE_CHECKING:
         ID3Classifier,
     )
     from branchwise.estimators.bagging import BaggedTrees
+    from branchwise.estimators.boosting import (
+        BoostedClassifier,
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+    )
     from branchwise.estimators.forest import (
         RandomForestClassifier,
         RandomForestRegressor,
@@ -37,6 +42,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BaggedTrees",
+    "BoostedClassifier",
     "BranchwiseError",
     "BranchwiseWarning",
     "C45Classifier",
@@ -46,6 +52,8 @@ __all__ = [
     "EncodedTable",
     "ExportError",
     "Finding",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "ID3Classifier",
     "Model",
     "ModelFileError",
@@ -83,6 +91,11 @@ _MODULES = {
         "ID3Classifier",
     ),
     "estimators.bagging": ("BaggedTrees",),
+    "estimators.boosting": (
+        "BoostedClassifier",
+        "GradientBoostingClassifier",
+        "GradientBoostingRegressor",
+    ),
     "estimators.forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "files.read_table": ("read_table",),
     "fit": ("fit_tree",),

@@ -15,8 +15,11 @@ import pytest
 
 import branchwise
 from branchwise import (
+    BoostedClassifier,
     BranchwiseError,
     CARTClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
     Model,
     ModelFileError,
     RandomForestClassifier,
@@ -48,11 +51,20 @@ FORESTS = {
     "costs": RandomForestClassifier(n_estimators=2, costs=[[0, 5], [1, 0]]),
     "surrogates": RandomForestClassifier(n_estimators=2, missing="surrogate"),
     "numbers": RandomForestRegressor(n_estimators=3, max_depth=4),
+    "boosted": BoostedClassifier(n_estimators=3, max_depth=3),
+    "two classes": GradientBoostingClassifier(n_estimators=3),
+    "three classes": GradientBoostingClassifier(n_estimators=3, subsample=0.7),
+    "poisson numbers": GradientBoostingRegressor(n_estimators=3, loss="poisson"),
 }
 
 
 def fitted(name: str) -> Ensemble:
-    target = X["noise"] if name == "numbers" else Y
+    targets = {
+        "numbers": X["noise"],
+        "poisson numbers": np.exp(X["noise"]),
+        "three classes": np.where(X["income"] > 0.5, "rich", Y),
+    }
+    target = targets.get(name, Y)
     return FORESTS[name].fit(X.drop(columns="noise"), target).model_
 
 
@@ -319,3 +331,40 @@ def test_mutated_files_are_refused_or_predict(fuzz, part):
         except BranchwiseError:
             done["refused"] += 1
     assert min(done["opened"], done["refused"]) > 200
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        (
+            "boosted",
+            "tree_weights",
+            REMOVE,
+            "lacks 'tree_weights', and its 'meth",
+        ),
+        ("boosted", "tree_weights", [1.0], "must have 3 numbers, not 1"),
+        ("boosted", "tree_weights", [1, -1, 1], "are negative, or all are 0"),
+        ("boosted", "tree_weights", [0, 0, 0], "are negative, or all are 0"),
+        ("boosted", "tree_weights", ["1", 1, 1], "must hold numbers only"),
+        ("boosted", "initial", [0.0], "has 'initial', and its 'method' is"),
+        ("boosted", "method", "gradient", "loss must be given for method='gradient'"),
+        ("boosted", "method", "best", "method must be 'forest' or 'boosted' or"),
+        ("two classes", "initial", REMOVE, "lacks 'initial', and its 'method' is"),
+        ("two classes", "initial", [0.0, 0.0], "must have 1 number, not 2"),
+        ("two classes", "initial", [1e200], "must have finite numbers"),
+        ("two classes", "loss", "poisson", "has classes and 'recipe' predicts num"),
+        ("two classes", "loss", REMOVE, "loss must be given for method='gradient'"),
+        ("poisson numbers", "loss", "log_loss", "has no classes and 'loss' is for"),
+    ],
+)
+def test_refused_numbers_of_boosting(name, key, value, message):
+    document = changed(json.loads(fitted(name).to_bytes()), (E, key), value)
+    with pytest.raises(ModelFileError, match=message):
+        persist.from_bytes(json.dumps(document).encode())
+
+
+def test_rounds_of_gradient_boosting_are_whole():
+    document = json.loads(fitted("three classes").to_bytes())
+    document["trees"] = document["trees"][:-1]
+    with pytest.raises(ModelFileError, match="must have 3 trees for each round"):
+        persist.from_bytes(json.dumps(document).encode())

@@ -43,6 +43,7 @@ PAGES = {
     "pruning.md": 15,
     "rules.md": 20,
     "read_forests.md": 4,
+    "boosting.md": 8,
     "explain.md": 15,
     "shap.md": 12,
     "export.md": 15,

@@ -46,7 +46,7 @@ class Ensemble(SavedTrees):
     """
 
     def __getitem__(self, number: int) -> Model:
-        return Model(self.schema, self.trees[number], self.recipe.tree)
+        return Model(self.tree_schema, self.trees[number], self.recipe.tree)
 
     def __iter__(self) -> Iterator[Model]:
         return map(self.__getitem__, range(len(self)))

@@ -9,8 +9,12 @@ from typing import Any
 from branchwise.data.table_schema import Value
 from branchwise.engines.base import Task, source_of
 from branchwise.engines.memory import MemoryTable, Training
+from branchwise.ensemble.boosting import boosted_trees
+from branchwise.ensemble.early_stop import OnRound
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.forest import TreeProgress, grow_trees
+from branchwise.ensemble.gradient import gradient_trees
+from branchwise.ensemble.losses import TARGETS
 from branchwise.ensemble.sampling import Samples
 from branchwise.errors import ParameterError
 from branchwise.fit import CostsOf
@@ -37,6 +41,7 @@ def fit_ensemble(
     priors: object = None,
     costs: CostsOf | None = None,
     earlier: Sequence[Tree] = (),
+    on_round: OnRound | None = None,
 ) -> Ensemble:
     """Grow an ensemble from a table in memory.
 
@@ -51,7 +56,10 @@ def fit_ensemble(
     progress : callable or None
         Called with the number of trees so far.
     earlier : sequence of Tree
-        The first trees, if they are grown already.
+        The first trees of a forest, if they are grown already.
+    on_round : callable or None
+        Called after each round of boosting with the error of its tree, or the loss of
+        the training rows, and with that of held-out rows or None.
 
     Returns
     -------
@@ -74,6 +82,8 @@ def fit_ensemble(
         ),
     )
     named = isinstance(target, str)
+    if recipe.loss is not None:
+        task = replace(task, criterion=TARGETS[recipe.loss])
     with source_of(source, None, named) as data_source:
         if not isinstance(data_source, MemoryTable):
             raise ParameterError(
@@ -88,8 +98,19 @@ def fit_ensemble(
         recipe = replace(recipe, tree=replace(recipe.tree, costs=costs(schema.classes)))
     check_costs(recipe.tree.costs, schema.classes)
     samples = Samples(replace(rows, cache=None), recipe)
-    numbers = range(len(earlier), recipe.n_estimators)
-    trees = (*earlier, *grow_trees(samples, numbers, threads, progress))
     if target_name is not None or named:
         schema = replace(schema, target=target_name or str(target))
-    return Ensemble(schema, trees, recipe, samples)
+    match recipe.method:
+        case "boosted":
+            boosted = boosted_trees(samples, progress, on_round)
+            return Ensemble(
+                schema, boosted.trees, recipe, boosted.weights, samples=samples
+            )
+        case "gradient":
+            found = gradient_trees(samples, threads, progress, on_round)
+            return Ensemble(
+                schema, found.trees, recipe, initial=found.initial, samples=samples
+            )
+    numbers = range(len(earlier), recipe.n_estimators)
+    trees = (*earlier, *grow_trees(samples, numbers, threads, progress))
+    return Ensemble(schema, trees, recipe, samples=samples)

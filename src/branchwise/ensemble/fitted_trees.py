@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,10 @@ from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.one_row import as_table
 from branchwise.data.table_schema import Columns, Schema
+from branchwise.ensemble.losses import link
 from branchwise.ensemble.sampling import Samples
 from branchwise.errors import ParameterError, counted
-from branchwise.grow.criteria import column_importances
+from branchwise.grow.criteria import column_importances, split_gains
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import cached_property, in_order, n_threads
 from branchwise.tree.apply import Walker, add_up
@@ -22,11 +24,18 @@ from branchwise.tree.tree import Tree
 
 #: Rows that a thread predicts at a time, so that they stay in the caches.
 _BLOCK = 1 << 14
+_KINDS = {
+    "forest": "forest",
+    "boosted": "boosting",
+    "gradient": "gradient boosting",
+}
 
 
 class FittedTrees:
     """Schema, trees and recipe of an ensemble: its predictions.
 
+    ``tree_weights`` are factors of what the trees predict, and ``initial`` is what is
+    added to it, one number for each output; None where an ensemble has none.
     ``samples`` has the training rows; it is not saved, and None for an ensemble from a
     file.
     """
@@ -36,16 +45,20 @@ class FittedTrees:
         schema: Schema,
         trees: Sequence[Tree],
         recipe: EnsembleRecipe,
+        tree_weights: Floats | None = None,
+        initial: Floats | None = None,
         samples: Samples | None = None,
     ) -> None:
         self.schema = schema
         self.trees = tuple(trees)
         self.recipe = recipe
         self.samples = samples
+        self.tree_weights = tree_weights
+        self.initial = initial
 
     def __getstate__(self) -> dict[str, object]:
         # What prediction has prepared is made anew where it is needed.
-        names = ("schema", "trees", "recipe", "samples")
+        names = ("schema", "trees", "recipe", "samples", "tree_weights", "initial")
         return {name: vars(self)[name] for name in names}
 
     def __len__(self) -> int:
@@ -59,7 +72,7 @@ class FittedTrees:
         )
         trees = counted(len(self), f"{self.recipe.tree.algorithm} tree")
         return (
-            f"<branchwise forest of {trees}: "
+            f"<branchwise {_KINDS[self.recipe.method]} of {trees}: "
             f"{counted(n_nodes, 'node')}, "
             f"{counted(len(self.schema.columns), 'column')}, {predictions}>"
         )
@@ -67,7 +80,19 @@ class FittedTrees:
     @property
     def is_regression(self) -> bool:
         """Whether numbers are predicted, not classes."""
-        return self.recipe.tree.is_regression
+        return not self.schema.classes
+
+    @property
+    def tree_schema(self) -> Schema:
+        """The schema of single trees; those of gradient boosting have no classes."""
+        if not self.recipe.tree.is_regression:
+            return self.schema
+        return replace(self.schema, classes=())
+
+    @property
+    def n_outputs(self) -> int:
+        """The number of sums over trees: one for each class, or a single one."""
+        return self.recipe.n_outputs(len(self.schema.classes))
 
     @cached_property
     def walkers(self) -> tuple[Walker, ...]:
@@ -121,18 +146,56 @@ class FittedTrees:
         return first_best_of_rows(probabilities)
 
     def average(self, data: Columns, threads: int = 1) -> Floats:
-        """Return the averages of what the trees predict for encoded rows."""
+        """Return what the trees predict together: probabilities, or a number."""
 
         def predicted(block: Columns) -> Floats:
-            if self.recipe.voting == "soft":
-                return add_up(self.walkers, block, self.node_values) / len(self)
-            # Not a sum over nodes: a case in several nodes has one vote.
-            total = self.predicted(0, block)
-            for tree in range(1, len(self)):
-                total += self.predicted(tree, block)
-            return total / len(self)
+            return self.linked(self.total(block), len(self))
 
         return np.concatenate(in_order(predicted, blocks_of(data), threads))
+
+    def margins(self, X: object, n_jobs: int | None = None) -> Floats:
+        """Return the sums over the trees, as they are before the link."""
+        blocks = blocks_of(self.encoded(X, n_jobs))
+        return np.concatenate(in_order(self.total, blocks, n_threads(n_jobs)))
+
+    def total(self, data: Columns) -> Floats:
+        """Return the weighted sum of the trees, and ``initial``."""
+        if self.recipe.voting == "hard":
+            # Not a sum over nodes: a case in several nodes has one vote.
+            *_, total = self.totals(data)
+            return total
+        # A round of gradient boosting has a tree for each output.
+        n_turns = self.n_outputs if self.recipe.method == "gradient" else 1
+        sums = [
+            add_up(self.walkers[turn::n_turns], data, self.node_values[turn::n_turns])
+            for turn in range(n_turns)
+        ]
+        return self._from_start(np.concatenate(sums, axis=1))
+
+    def totals(self, data: Columns) -> Iterator[Floats]:
+        """Yield the weighted sum of the trees so far, and ``initial``, tree by tree."""
+        total = np.zeros((data.n_rows, self.n_outputs))
+        for tree in range(len(self)):
+            values = self.predicted(tree, data)
+            if self.tree_weights is not None:
+                values *= self.tree_weights[tree]
+            if values.shape[1] == self.n_outputs:
+                total += values
+            else:
+                total[:, tree % self.n_outputs] += values[:, 0]
+            yield self._from_start(total)
+
+    def _from_start(self, total: Floats) -> Floats:
+        return total if self.initial is None else total + self.initial
+
+    def linked(self, total: Floats, n_trees: int) -> Floats:
+        """Return the predictions of the first trees from their sum."""
+        if self.recipe.loss is not None:
+            return link(self.recipe.loss, total)
+        if self.tree_weights is None:
+            return total / n_trees
+        averages: Floats = total / self.tree_weights[:n_trees].sum()
+        return averages
 
     @cached_property
     def node_values(self) -> list[Floats]:
@@ -142,7 +205,7 @@ class FittedTrees:
     def predicted(self, tree: int, data: Columns) -> Floats:
         """Return what one tree contributes: probabilities, a vote, or a number."""
         walker = self.walkers[tree]
-        if self.is_regression:
+        if self.recipe.tree.is_regression:
             return walker.quantities(data)[:, np.newaxis]
         if self.recipe.voting == "soft":
             return walker.probabilities(data)
@@ -164,8 +227,14 @@ class FittedTrees:
         gini = self.recipe.tree.criterion == "gini"
         n_columns = len(self.schema.columns)
         total = np.zeros(n_columns)
-        for tree in self.trees:
-            total += column_importances(tree, n_columns, gini)
+        for at, tree in enumerate(self.trees):
+            weight = 1.0 if self.tree_weights is None else self.tree_weights[at]
+            if self.recipe.method == "gradient":
+                # By what they add to the margins: later trees add less.
+                gains = tree.weights[:, 0] * split_gains(tree)
+                np.add.at(total, tree.column[~tree.is_leaf], gains[~tree.is_leaf])
+            else:
+                total += weight * column_importances(tree, n_columns, gini)
         return total / total.sum() if total.sum() > 0 else total
 
 

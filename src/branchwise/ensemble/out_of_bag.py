@@ -29,7 +29,13 @@ def samples_of(ensemble: FittedTrees, what: str = "Out-of-bag predictions") -> S
 
 
 def validate_out_of_bag(samples: Samples) -> None:
-    """Refuse samples that have all rows."""
+    """Refuse samples that have all rows, and trees that depend on earlier ones."""
+    if samples.recipe.method != "forest":
+        raise ParameterError(
+            "Boosted trees correct each other, so none of them can be left out for the "
+            "rows that it did not see. Hold rows out instead: n_iter_no_change, or "
+            "cross-validation."
+        )
     if samples.takes_all:
         raise ParameterError(
             "Every tree was grown from all rows, so none is out of bag. Fit with "

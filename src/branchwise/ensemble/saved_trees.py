@@ -6,6 +6,7 @@ import os
 
 from branchwise import model_file
 from branchwise.ensemble.fitted_trees import FittedTrees
+from branchwise.errors import ExportError
 
 
 class SavedTrees(FittedTrees):
@@ -21,7 +22,9 @@ class SavedTrees(FittedTrees):
     @property
     def stored(self) -> model_file.StoredEnsemble:
         """What a model file holds of it."""
-        return model_file.StoredEnsemble(self.schema, self.trees, self.recipe)
+        return model_file.StoredEnsemble(
+            self.schema, self.trees, self.recipe, self.tree_weights, self.initial
+        )
 
     def to_bytes(self) -> bytes:
         """Return the content of the model file."""
@@ -53,4 +56,9 @@ class SavedTrees(FittedTrees):
         """
         from branchwise import export  # noqa: PLC0415
 
+        if self.recipe.method != "forest":
+            raise ExportError(
+                "Exports of ensembles hold forests and bagged trees: averages. "
+                f"Got {self!r}; save its model file, or export its trees, ensemble[i]."
+            )
         return export.exported_to(self, target, path, verify, **options)

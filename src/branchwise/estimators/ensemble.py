@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
 from typing import Any, Self
 
@@ -17,9 +16,28 @@ from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.fit import fit_ensemble
 from branchwise.estimators.base import FINGERPRINTS, one_dimensional, set_seen_columns
 from branchwise.model import Model
+from branchwise.recipe import FIELDS
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.recipe.parameters import PARAMETERS
-from branchwise.tree.tree import Tree
+
+#: Parameters that trees have from their algorithm unless they are given.
+_BY_BASE = (
+    "criterion",
+    "missing",
+    "unseen",
+    "min_samples_leaf",
+    "min_samples_branch",
+)
+
+
+def given_fields(estimator: BaseEstimator) -> dict[str, Any]:
+    """Return the fields of the trees' recipe that an estimator has values for."""
+    given = vars(estimator)
+    return {
+        name: given[name]
+        for name in FIELDS
+        if name in given and not (name in _BY_BASE and given[name] is None)
+    }
 
 
 class EnsembleEstimator(BaseEstimator):  # type: ignore[misc]
@@ -74,7 +92,7 @@ class EnsembleEstimator(BaseEstimator):  # type: ignore[misc]
         y: object,
         sample_weight: object,
         recipe: EnsembleRecipe,
-        earlier: Sequence[Tree] = (),
+        **others: Any,
     ) -> Ensemble:
         named = isinstance(y, str)
         given = self._tree_parameters
@@ -89,7 +107,7 @@ class EnsembleEstimator(BaseEstimator):  # type: ignore[misc]
             class_weight=None if recipe.balanced_subsample else weight,
             priors=getattr(given, "priors", None),
             n_jobs=self.n_jobs,
-            earlier=earlier,
+            **others,
         )
 
     @property

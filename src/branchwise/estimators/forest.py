@@ -56,7 +56,7 @@ class SampledEstimator(ForestReading, EnsembleEstimator):
                 "bootstrap=False; set bootstrap=True, or max_samples below 1.0."
             )
         earlier, recipe = self._earlier(recipe)
-        self.model_ = self._grown(X, y, sample_weight, recipe, earlier)
+        self.model_ = self._grown(X, y, sample_weight, recipe, earlier=earlier)
         if self.oob_score:
             out_of_bag = self.out_of_bag()
             self.oob_score_ = out_of_bag.score

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema
 from branchwise.recipe import FIELDS, Recipe
 from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
@@ -53,3 +54,10 @@ class StoredEnsemble(NamedTuple):
     schema: Schema
     trees: tuple[Tree, ...]
     recipe: EnsembleRecipe
+    tree_weights: Floats | None = None
+    initial: Floats | None = None
+
+
+#: The numbers of a boosted ensemble that are fields of 'ensemble', by the method that
+#: has them.
+ENSEMBLE_NUMBERS = {"boosted": "tree_weights", "gradient": "initial"}

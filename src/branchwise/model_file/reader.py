@@ -6,12 +6,14 @@ import math
 import os
 from collections import Counter
 from collections.abc import Callable, Collection
+from dataclasses import replace
 from itertools import chain
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Column, Schema, Value, value_type
 from branchwise.errors import (
     BranchwiseError,
@@ -25,6 +27,7 @@ from branchwise.model_file.array_text import array_of_text
 from branchwise.model_file.fields import CHECKS, fields_of, shown, typed
 from branchwise.model_file.layout import (
     ENSEMBLE_KEYS,
+    ENSEMBLE_NUMBERS,
     ENSEMBLE_VERSION,
     FORMAT,
     RECIPE_FIELDS,
@@ -121,25 +124,73 @@ def _read_ensemble(document: dict[str, Any]) -> StoredEnsemble:
     schema = _read_schema(fields["schema"])
     recipe = _read_recipe(fields["recipe"])
     _check_costs(recipe, schema)
-    if recipe.is_regression and schema.classes:
-        raise ModelFileError("'schema' has classes and 'recipe' predicts numbers")
-    if not recipe.is_regression and not schema.classes:
-        raise ModelFileError("'schema' has no classes and 'recipe' predicts classes")
-    ensemble_recipe = _read_ensemble_recipe(fields["ensemble"], recipe)
+    given = fields_of(fields["ensemble"], "'ensemble'", ())
+    ensemble_recipe = _read_ensemble_recipe(given, recipe)
+    _check_kinds(ensemble_recipe, schema)
     stored = typed(fields, "trees", "the file", "a list")
     if not stored:
         raise ModelFileError("'trees' is empty")
+    n_outputs = ensemble_recipe.n_outputs(len(schema.classes))
+    numbers = _read_ensemble_numbers(given, ensemble_recipe, len(stored), n_outputs)
+    # Trees of gradient boosting predict numbers, also where an ensemble has classes.
+    tree_schema = replace(schema, classes=()) if recipe.is_regression else schema
     trees = []
     for number, value in enumerate(stored):
         where = f"tree {number}"
         try:
-            tree = _read_encoded_tree(value, where, schema)
-            validate(tree, schema)
+            tree = _read_encoded_tree(value, where, tree_schema)
+            validate(tree, tree_schema)
         except DataError as error:
             raise ModelFileError(f"{where}: {str(error).removesuffix('.')}") from None
         _check_predictions(recipe, tree, where)
         trees.append(tree)
-    return StoredEnsemble(schema, tuple(trees), ensemble_recipe)
+    return StoredEnsemble(schema, tuple(trees), ensemble_recipe, **numbers)
+
+
+def _check_kinds(recipe: EnsembleRecipe, schema: Schema) -> None:
+    """Reject an ensemble whose trees do not go with its target."""
+    trees_of_numbers = recipe.tree.is_regression
+    if recipe.method == "gradient" and not trees_of_numbers:
+        raise ModelFileError("'ensemble' adds up numbers and 'recipe' predicts classes")
+    if not schema.classes and not trees_of_numbers:
+        raise ModelFileError("'schema' has no classes and 'recipe' predicts classes")
+    if not schema.classes and recipe.loss == "log_loss":
+        raise ModelFileError("'schema' has no classes and 'loss' is for classes")
+    if schema.classes and trees_of_numbers and recipe.loss != "log_loss":
+        raise ModelFileError("'schema' has classes and 'recipe' predicts numbers")
+
+
+def _read_ensemble_numbers(
+    fields: dict[str, Any], recipe: EnsembleRecipe, n_trees: int, n_outputs: int
+) -> dict[str, Floats]:
+    """Return the weights of trees, or the initial margins, that boosting has."""
+    where = "'ensemble'"
+    found: dict[str, Floats] = {}
+    for method, name in ENSEMBLE_NUMBERS.items():
+        if (name in fields) != (recipe.method == method):
+            state = "lacks" if recipe.method == method else "has"
+            raise ModelFileError(
+                f"{where} {state} {name!r}, and its 'method' is {shown(recipe.method)}"
+            )
+        if name not in fields:
+            continue
+        numbers = _read_array(fields[name], name, np.float64)
+        wanted = n_trees if name == "tree_weights" else n_outputs
+        if len(numbers) != wanted:
+            raise ModelFileError(
+                f"{name!r} of {where} must have {counted(wanted, 'number')}, not "
+                f"{len(numbers)}"
+            )
+        if not (np.abs(numbers) <= _LARGEST_MEAN).all():
+            raise ModelFileError(f"{name!r} of {where} must have finite numbers")
+        found[name] = numbers
+    if "tree_weights" in found and not (
+        (found["tree_weights"] >= 0).all() and found["tree_weights"].any()
+    ):
+        raise ModelFileError(f"'tree_weights' of {where} are negative, or all are 0")
+    if recipe.method == "gradient" and n_trees % n_outputs:
+        raise ModelFileError(f"'trees' must have {n_outputs} trees for each round")
+    return found
 
 
 #: What reads the fields of a file of each version.
@@ -340,11 +391,11 @@ def _read_recipe(value: Any) -> Recipe:
     return Recipe(**{RECIPE_FIELDS[key]: known[key] for key in known})
 
 
-def _read_ensemble_recipe(value: Any, recipe: Recipe) -> EnsembleRecipe:
+def _read_ensemble_recipe(fields: dict[str, Any], recipe: Recipe) -> EnsembleRecipe:
     where = "'ensemble'"
-    fields = fields_of(value, where, ())
     # An unknown field may change how predictions are combined.
-    _check_known(fields, ENSEMBLE_KEYS, where, "field")
+    known_names = {*ENSEMBLE_KEYS, *ENSEMBLE_NUMBERS.values()}
+    _check_known(fields, known_names, where, "field")
     known = {}
     for key, name in ENSEMBLE_KEYS.items():
         default = ENSEMBLE_FIELDS[name]

@@ -14,6 +14,7 @@ from branchwise.files.raw_bytes import atomic_write
 from branchwise.model_file.array_text import array_text
 from branchwise.model_file.layout import (
     ENSEMBLE_KEYS,
+    ENSEMBLE_NUMBERS,
     ENSEMBLE_VERSION,
     FORMAT,
     RECIPE_FIELDS,
@@ -22,7 +23,7 @@ from branchwise.model_file.layout import (
     StoredEnsemble,
 )
 from branchwise.recipe import FIELDS, Recipe
-from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
+from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS
 from branchwise.recipe.parameters import PARAMETERS
 from branchwise.tree.tree import Tree
 
@@ -44,7 +45,7 @@ def ensemble_to_bytes(stored: StoredEnsemble) -> bytes:
     """Write an ensemble as JSON, one line for each column and each tree."""
     return _document(
         ENSEMBLE_VERSION,
-        f'"ensemble": {_json(_ensemble_fields(stored.recipe))},',
+        f'"ensemble": {_json(_ensemble_fields(stored))},',
         f'"recipe": {_json(_recipe_fields(stored.recipe.tree))},',
         *_schema_lines(stored.schema),
         '"trees": [',
@@ -144,18 +145,21 @@ def _recipe_fields(recipe: Recipe) -> dict[str, object]:
     return fields
 
 
-def _ensemble_fields(recipe: EnsembleRecipe) -> dict[str, object]:
+def _ensemble_fields(stored: StoredEnsemble) -> dict[str, object]:
     """Return the fields that differ from their defaults.
 
     A number keeps its type: 1 is a number of columns or rows, 1.0 all of them.
     """
     fields: dict[str, object] = {}
     for key, name in ENSEMBLE_KEYS.items():
-        value, default = getattr(recipe, name), ENSEMBLE_FIELDS[name]
+        value, default = getattr(stored.recipe, name), ENSEMBLE_FIELDS[name]
         if isinstance(value, Integral) and not isinstance(value, bool):
             value = int(value)
         elif isinstance(value, Real) and not isinstance(value, bool):
             value = float(value)
         if value != default or type(value) is not type(default):
             fields[key] = value
+    if stored.recipe.method in ENSEMBLE_NUMBERS:
+        name = ENSEMBLE_NUMBERS[stored.recipe.method]
+        fields[name] = getattr(stored, name).tolist()
     return fields

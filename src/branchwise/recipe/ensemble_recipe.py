@@ -13,6 +13,8 @@ from branchwise.recipe.parameters import PARAMETERS, is_whole
 
 Voting = Literal["soft", "hard"]
 Splitter = Literal["best", "random"]
+Method = Literal["forest", "boosted", "gradient"]
+Loss = Literal["squared_error", "poisson", "log_loss"]
 
 #: The recipes of trees that ensembles are made of, by the names of the command line.
 BASES: dict[str, Recipe] = {
@@ -70,7 +72,12 @@ def tree_recipe(base: str, regression: bool, given: Mapping[str, Any]) -> Recipe
 
 @dataclass(frozen=True)
 class EnsembleRecipe:
-    """How the trees of a forest are grown, and how their predictions are combined."""
+    """How the trees of an ensemble are grown, and how their predictions are combined.
+
+    The defaults are those of a forest. Boosting by weights of rows ("boosted") takes
+    weighted votes; "gradient" adds up the numbers of regression trees, which are
+    margins of the ``loss``, each round from its own sample of ``max_samples`` rows.
+    """
 
     tree: Recipe = CART
     n_estimators: int = 100
@@ -81,6 +88,12 @@ class EnsembleRecipe:
     voting: Voting = "soft"
     random_state: int = 0
     balanced_subsample: bool = False
+    method: Method = "forest"
+    loss: Loss | None = None
+    learning_rate: float = 0.1
+    n_iter_no_change: int | None = None
+    validation_fraction: float = 0.1
+    tol: float = 1e-4
 
     def __post_init__(self) -> None:
         for name in ENSEMBLE_FIELDS:
@@ -96,11 +109,27 @@ class EnsembleRecipe:
                 "pruning='reduced-error' needs rows to prune with, for single trees. "
                 "Leave it out, or choose 'error-based' or 'cost-complexity'."
             )
+        if (self.loss is not None) != (self.method == "gradient"):
+            raise ParameterError(
+                "loss must be given for method='gradient', and for no other. Got "
+                f"{self.loss!r} for method={self.method!r}."
+            )
+        if self.validation_fraction is None:
+            raise ParameterError(
+                "validation_fraction must be a share between 0 and 1, such as 0.1. Got "
+                "None; leave out n_iter_no_change to hold out no rows."
+            )
         if self.voting == "hard" and self.tree.is_regression:
             raise ParameterError(
                 "voting='hard' counts classes, and this ensemble predicts numbers. "
                 "Leave it out."
             )
+
+    def n_outputs(self, n_classes: int) -> int:
+        """Return the number of sums over trees: one for each class, or a single one."""
+        if self.method == "gradient" and n_classes == 2:
+            return 1
+        return max(n_classes, 1)
 
     def columns_drawn(self, n_columns: int) -> int:
         """``max_features`` as a number of columns."""

@@ -259,6 +259,12 @@ SAMPLES = Allowed(
     "cases",
     "int, float or None",
 )
+RATE = Allowed(
+    "a number above 0 and up to 1",
+    lambda v: _is_between(v, 0, 1),
+    "number",
+    "float",
+)
 SEED = Allowed(
     "a whole number of at least 0 and below 2**128",
     lambda v: is_whole(v) and 0 <= v < 2**128,
