@@ -137,6 +137,24 @@ def test_adding_trees_is_growing_all_of_them() -> None:
         warm.set_params(n_estimators=3).fit(X, y)
 
 
+@pytest.mark.parametrize("base", ["id3", "cart"])
+def test_random_splits(base: str) -> None:
+    X, y = mixed()
+    options = {"n_estimators": 8, "base": base, "splitter": "random"}
+    forest = RandomForestClassifier(**options, bootstrap=False).fit(X, y)  # type: ignore[arg-type]
+    best = clone(forest).set_params(splitter="best").fit(X, y)
+    assert content(forest) != content(best)
+    assert len(set(content(forest))) == 8
+    order = np.random.default_rng(1).permutation(len(X))
+    again = clone(forest).set_params(n_jobs=2).fit(X.iloc[order], y.iloc[order])
+    assert content(forest) == content(again)
+    assert forest.score(X, y) > 0.9
+    binned = clone(forest).set_params(max_bins=8).fit(X, y)
+    assert binned.score(X, y) > 0.7
+    numbers = RandomForestRegressor(n_estimators=8, splitter="random")
+    assert numbers.fit(X, X["income"]).score(X, X["income"]) > 0.9
+
+
 def test_votes_and_averages() -> None:
     X, y = mixed()
     soft = RandomForestClassifier(n_estimators=15, max_depth=3).fit(X, y)

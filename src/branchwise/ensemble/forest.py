@@ -34,7 +34,9 @@ def grow_trees(
     training, recipe = samples.training, samples.recipe
     n_columns = len(training.columns)
     max_features = min(recipe.columns_drawn(n_columns), n_columns)
-    native = is_native(training, recipe.tree)
+    random_splits = recipe.splitter == "random"
+    # Random splits are made by the reference, whose bins are numbers.
+    native = is_native(training, recipe.tree) and not random_splits
     binned, edges = in_bins(
         training, training.grid(recipe.tree), recipe.tree, native, threads
     )
@@ -46,8 +48,9 @@ def grow_trees(
 
     def grow_one(tree: int) -> Tree:
         drawn = None
-        if max_features < n_columns:
-            drawn = ColumnDraws(tree_key(recipe.random_state, tree), max_features)
+        if max_features < n_columns or random_splits:
+            key = tree_key(recipe.random_state, tree)
+            drawn = ColumnDraws(key, max_features, random_splits)
         rows, cells = training, binned
         if not samples.takes_all or not training.counted.all():
             chosen = samples.rows(tree)
