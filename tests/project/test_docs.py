@@ -42,7 +42,7 @@ def test_the_tour_of_the_readme(tmp_path, monkeypatch):
 PAGES = {
     "pruning.md": 15,
     "rules.md": 20,
-    "read_forests.md": 4,
+    "read_forests.md": 20,
     "boosting.md": 8,
     "explain.md": 15,
     "shap.md": 12,

@@ -6,6 +6,7 @@ that read an ensemble.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,6 +17,7 @@ from branchwise.ensemble.forest_explanation import (
     explain_forest,
     shap_of_forest,
 )
+from branchwise.ensemble.forest_page import forest_page
 from branchwise.ensemble.forest_rules import ForestRules, rules_of_forest
 from branchwise.ensemble.importances import Importances, importances_of
 from branchwise.ensemble.out_of_bag import OutOfBag
@@ -33,6 +35,7 @@ from branchwise.ensemble.saved_trees import SavedTrees
 from branchwise.errors import ParameterError
 from branchwise.explain.explanation import Explanations
 from branchwise.model import Model
+from branchwise.render.view import save_page
 from branchwise.shap.shap_values import ShapValues
 from branchwise.stats import check_level
 from branchwise.threads import cached_property
@@ -245,3 +248,37 @@ class Ensemble(SavedTrees):
             intervals = self.predict_interval(X, level)
         values = self.shap(X, background) if shap else None
         return explain_forest(self, X, level, intervals, values)
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        title: str | None = None,
+        n_jobs: int | None = None,
+    ) -> str | None:
+        """Return all of it as one HTML page that needs nothing else, and no network.
+
+        Figures, error against the number of trees, importances, rules, the best tree,
+        the confusion matrix and the prototypes; of numbers what there is of these.
+
+        Parameters
+        ----------
+        path : str, path or None
+            A file to write, whole or not at all; None returns the page.
+        title : str or None
+            The heading of the page; by default what is predicted.
+        n_jobs : int or None
+            The number of threads.
+        """
+        page = forest_page(
+            self,
+            self.out_of_bag(n_jobs),
+            self.importances(n_jobs=n_jobs),
+            self.best_tree(n_jobs),
+            None if self.is_regression else self.rules(),
+            None if self.is_regression else self.prototypes(n_jobs),
+            title,
+        )
+        if path is None:
+            return page
+        save_page(path, page)
+        return None

@@ -146,6 +146,10 @@ class ForestRules(Rules):
         otherwise = f"Otherwise, {word(target)} is {word(self.default)}."
         return [otherwise, f"{right}{frequent} {self.note}"]
 
+    def closing(self) -> list[str]:
+        """Return the lines after the rules: the default class, and the accuracy."""
+        return self._closing()
+
     def document(self) -> dict[str, Any]:
         """Return the rules in plain values, as ``to_json`` writes them."""
         whole = super().document()

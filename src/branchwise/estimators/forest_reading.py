@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -111,6 +113,20 @@ class ForestReading(BaseEstimator):  # type: ignore[misc]
             One for a row, or for a table of one row; else a sequence of them.
         """
         return self._read().explain(X, level, shap=shap, background=background)
+
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, title: str | None = None
+    ) -> str | None:
+        """Return all of it as one HTML page that needs nothing else, and no network.
+
+        Parameters
+        ----------
+        path : str, path or None
+            A file to write, whole or not at all; None returns the page.
+        title : str or None
+            The heading of the page; by default what is predicted.
+        """
+        return self._read().to_html(path, title, self.n_jobs)
 
 
 class QuantileReading(ForestReading):
