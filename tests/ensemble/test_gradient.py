@@ -190,6 +190,39 @@ def test_weights_are_repeated_rows(loss: Any) -> None:
     assert np.allclose(weighted.predict(X), repeated.predict(X))
 
 
+@pytest.mark.parametrize("kind", ["two", "three", "numbers"])
+def test_shapley_values_are_of_margins(kind: str) -> None:
+    X, y = mixed(80)
+    if kind == "numbers":
+        boosted: Any = GradientBoostingRegressor(n_estimators=3, loss="poisson")
+        model = boosted.fit(X, np.exp(X["income"])).model_
+    else:
+        boosted = GradientBoostingClassifier(n_estimators=3)
+        model = boosted.fit(X, y if kind == "two" else three_classes(X, y)).model_
+    for background in (None, X.iloc[:10]):
+        found = model.shap(X.iloc[:7], background)
+        margins = model.margins(X.iloc[:7])
+        if kind == "two":
+            margins = np.concatenate([-margins, margins], axis=1)
+        if kind == "numbers":
+            margins = margins[:, 0]
+        added = found.values.sum(axis=1) + found.base_values
+        assert np.allclose(added, margins, rtol=1e-12)
+        assert np.allclose(found.predictions, margins, rtol=1e-12)
+
+
+def test_what_is_for_independent_trees_is_refused() -> None:
+    X, _ = mixed(80)
+    model = GradientBoostingRegressor(n_estimators=2).fit(X, X["income"]).model_
+    for refused in (
+        lambda: model.explain(X.iloc[0].to_dict()),
+        lambda: model.predict_quantiles(X),
+        lambda: model.predict_interval(X),
+    ):
+        with pytest.raises(ParameterError, match="boosted trees correct each other"):
+            refused()
+
+
 def test_loss_falls_and_stages() -> None:
     car = datasets.load("car")
     boosted = GradientBoostingClassifier(n_estimators=15).fit(car.X, car.y)

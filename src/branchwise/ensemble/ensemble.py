@@ -80,7 +80,17 @@ class Ensemble(SavedTrees):
                 "Quantiles need a forest that predicts numbers. Got one that predicts "
                 "classes; use predict_proba."
             )
+        self._check_independent("Quantiles are those of")
         return LeafTargets.of(self)
+
+    def _check_independent(self, what: str) -> None:
+        """Refuse boosted trees, of which none predicts on its own."""
+        if self.recipe.method != "forest":
+            raise ParameterError(
+                f"{what} trees that predict each on its own, and boosted trees correct "
+                "each other. Use shap for gradient boosting, or single trees: "
+                "ensemble[i]."
+            )
 
     def predict_quantiles(
         self, X: object, quantiles: object = 0.5, n_jobs: int | None = None
@@ -206,7 +216,8 @@ class Ensemble(SavedTrees):
     ) -> ShapValues:
         """Return exact Shapley values: what each column contributed to predictions.
 
-        As :meth:`Model.shap`, of the average of the trees; not for hard voting.
+        As :meth:`Model.shap`, of the average of the trees; of gradient boosting of its
+        margins. Not for hard voting, nor for weighted votes.
         """
         return shap_of_forest(
             self, X, background, interactions, n_jobs, background_weight
@@ -238,6 +249,7 @@ class Ensemble(SavedTrees):
         ForestExplanation or Explanations
             One for a row, or for a table of one row; else a sequence of them.
         """
+        self._check_independent("explain tells the votes of")
         level = check_level(level)
         if not shap and background is not None:
             raise ParameterError(

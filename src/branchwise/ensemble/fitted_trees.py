@@ -18,6 +18,7 @@ from branchwise.ensemble.sampling import Samples
 from branchwise.errors import ParameterError, counted
 from branchwise.grow.criteria import column_importances, split_gains
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
+from branchwise.shap.products import Term
 from branchwise.threads import cached_property, in_order, n_threads
 from branchwise.tree.apply import Walker, add_up
 from branchwise.tree.tree import Tree
@@ -155,8 +156,11 @@ class FittedTrees:
 
     def margins(self, X: object, n_jobs: int | None = None) -> Floats:
         """Return the sums over the trees, as they are before the link."""
-        blocks = blocks_of(self.encoded(X, n_jobs))
-        return np.concatenate(in_order(self.total, blocks, n_threads(n_jobs)))
+        return self.summed(self.encoded(X, n_jobs), n_threads(n_jobs))
+
+    def summed(self, data: Columns, threads: int = 1) -> Floats:
+        """Return the sums over the trees for encoded rows."""
+        return np.concatenate(in_order(self.total, blocks_of(data), threads))
 
     def total(self, data: Columns) -> Floats:
         """Return the weighted sum of the trees, and ``initial``."""
@@ -201,6 +205,37 @@ class FittedTrees:
     def node_values(self) -> list[Floats]:
         """What the nodes of each tree predict: probabilities, or a number."""
         return [walker.node_values for walker in self.walkers]
+
+    @property
+    def terms(self) -> list[Term]:
+        """The trees as terms of a sum: the average, or the margins of each class.
+
+        The first term of margins has those before the first tree, at every node.
+        """
+        if self.recipe.method != "gradient":
+            pairs = zip(self.trees, self.node_values, strict=True)
+            return [Term(tree, values, 1.0 / len(self)) for tree, values in pairs]
+        start = np.zeros((len(self.trees[0]), self.n_outputs))
+        terms = [Term(self.trees[0], self._by_class(self._from_start(start)))]
+        for at, (tree, column) in enumerate(
+            zip(self.trees, self.node_values, strict=True)
+        ):
+            values = np.zeros((len(tree), self.n_outputs))
+            values[:, at % self.n_outputs] = column[:, 0]
+            terms.append(Term(tree, self._by_class(values)))
+        return terms
+
+    def sum_of_terms(self, data: Columns, threads: int = 1) -> Floats:
+        """Return what :attr:`terms` add up to for encoded rows."""
+        if self.recipe.method != "gradient":
+            return self.average(data, threads)
+        return self._by_class(self.summed(data, threads))
+
+    def _by_class(self, margins: Floats) -> Floats:
+        """Return the log odds of both of two classes; margins of others as they are."""
+        if len(self.schema.classes) != 2:
+            return margins
+        return np.concatenate([-margins, margins], axis=1)
 
     def predicted(self, tree: int, data: Columns) -> Floats:
         """Return what one tree contributes: probabilities, a vote, or a number."""

@@ -20,7 +20,6 @@ from branchwise.explain.explanation import (
     probability_list,
     probability_words,
 )
-from branchwise.shap.products import Term
 from branchwise.shap.shap_values import (
     ShapValues,
     TreeSum,
@@ -169,22 +168,21 @@ def shap_of_forest(
     n_jobs: int | None = None,
     background_weight: object = None,
 ) -> ShapValues:
-    """Return the Shapley values of the predictions of a forest for rows."""
+    """Return the Shapley values of the predictions of an ensemble for rows.
+
+    Those of gradient boosting are of its margins, which are sums over trees.
+    """
     if ensemble.recipe.voting == "hard":
         raise ParameterError(
             "Shapley values are of averages of trees, and this forest has "
             "voting='hard'. Fit it with voting='soft'."
         )
-    terms = [
-        Term(tree, values, 1.0 / len(ensemble))
-        for tree, values in zip(ensemble.trees, ensemble.node_values, strict=True)
-    ]
     trees = TreeSum(
         ensemble.schema,
         ensemble.recipe.tree,
-        terms,
+        ensemble.terms,
         ensemble.used_columns,
-        lambda data: ensemble.average(data, n_threads(n_jobs)),
+        lambda data: ensemble.sum_of_terms(data, n_threads(n_jobs)),
     )
     return shap_of_sum(trees, X, background, interactions, n_jobs, background_weight)
 
