@@ -9,7 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from branchwise import ParameterError, RandomForestClassifier, RandomForestRegressor
+from branchwise import (
+    BoostedClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    ParameterError,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from branchwise.explain.explanation import Explanations
 from branchwise.stats import share_interval
 from forest_tables import mixed
@@ -119,10 +126,76 @@ def test_formats() -> None:
 
 def test_what_explanations_need() -> None:
     X, y = mixed(80)
-    forest = RandomForestClassifier(n_estimators=2, voting="hard").fit(X, y)
-    with pytest.raises(ParameterError, match="voting='hard'"):
-        forest.explain(X, shap=True)
+    divided = RandomForestClassifier(n_estimators=2, voting="hard", base="c4.5")
+    with pytest.raises(ParameterError, match="voting='hard' a case that"):
+        divided.fit(X, y).explain(X, shap=True)
+    forest = RandomForestClassifier(n_estimators=2).fit(X, y)
     with pytest.raises(ParameterError, match="background has no effect"):
         forest.explain(X, background=X)
     with pytest.raises(ParameterError, match="level must be a share"):
         forest.explain(X, level=95)
+
+
+def test_shapley_values_of_votes() -> None:
+    X, y = mixed(120)
+    forest = RandomForestClassifier(n_estimators=5, max_depth=3, voting="hard")
+    found = forest.fit(X, y).model_.shap(X[:10])
+    assert np.array_equal(found.predictions, forest.predict_proba(X[:10]))
+    total = found.base_values + found.values.sum(axis=1)
+    assert np.allclose(total, found.predictions)
+
+
+def test_shapley_values_of_boosted_trees() -> None:
+    X, y = mixed(120)
+    boosted = BoostedClassifier(n_estimators=5, base="cart", max_depth=3).fit(X, y)
+    found = boosted.model_.shap(X[:10])
+    assert np.array_equal(found.predictions, boosted.predict_proba(X[:10]))
+    total = found.base_values + found.values.sum(axis=1)
+    assert np.allclose(total, found.predictions)
+
+
+@pytest.mark.parametrize("n_classes", [0, 2, 3])
+def test_shapley_values_of_margins(n_classes: int) -> None:
+    X, _ = mixed(150)
+    target = X["income"] * 3 + X["age"].fillna(40) / 10
+    boosted: Any = GradientBoostingRegressor(n_estimators=4, max_depth=3)
+    if n_classes:
+        boosted = GradientBoostingClassifier(n_estimators=4, max_depth=3)
+        target = np.digitize(target, [5.0, 9.0][: n_classes - 1])
+    model = boosted.fit(X, target).model_
+    for background in (None, X[:15]):
+        found = model.shap(X[:10], background)
+        margins = model.margins(X[:10])
+        if n_classes == 2:
+            margins = np.concatenate([-margins, margins], axis=1)
+        if not n_classes:
+            margins = margins[:, 0]
+        assert np.array_equal(found.predictions, margins)
+        assert np.allclose(found.base_values + found.values.sum(axis=1), margins)
+        # A sum over trees: the values are the sums of those of the trees.
+        width = model.n_outputs
+        for turn in range(width):
+            single = [one.shap(X[:10], background) for one in list(model)[turn::width]]
+            values = found.values
+            if n_classes:
+                values = values[..., turn if n_classes == 3 else 1]
+            assert np.allclose(values, np.sum([one.values for one in single], axis=0))
+    if n_classes:
+        assert found[:, 1].outcome == "margin of 1"
+        assert "margin of each class" in str(found)
+
+
+def test_boosting_is_no_forest() -> None:
+    X, y = mixed(100)
+    boosted = GradientBoostingClassifier(n_estimators=2).fit(X, y).model_
+    for read in (
+        boosted.out_of_bag,
+        boosted.importances,
+        boosted.best_tree,
+        boosted.rules,
+        boosted.prototypes,
+        boosted.proximities,
+        boosted.to_html,
+    ):
+        with pytest.raises(ParameterError, match="need a forest, whose trees are"):
+            read()

@@ -12,10 +12,10 @@ from typing import Any
 
 from branchwise.data.arrays import Floats
 from branchwise.ensemble.best_tree import BestTree, best_tree
+from branchwise.ensemble.ensemble_shap import shap_of_ensemble
 from branchwise.ensemble.forest_explanation import (
     ForestExplanation,
     explain_forest,
-    shap_of_forest,
 )
 from branchwise.ensemble.forest_page import forest_page
 from branchwise.ensemble.forest_rules import ForestRules, rules_of_forest
@@ -216,10 +216,10 @@ class Ensemble(SavedTrees):
     ) -> ShapValues:
         """Return exact Shapley values: what each column contributed to predictions.
 
-        As :meth:`Model.shap`, of the average of the trees; of gradient boosting of its
-        margins. Not for hard voting, nor for weighted votes.
+        As :meth:`Model.shap`, of the average of the trees or their votes; of gradient
+        boosting of the margins, which ``margins`` returns.
         """
-        return shap_of_forest(
+        return shap_of_ensemble(
             self, X, background, interactions, n_jobs, background_weight
         )
 

@@ -208,13 +208,10 @@ class FittedTrees:
 
     @property
     def terms(self) -> list[Term]:
-        """The trees as terms of a sum: the average, or the margins of each class.
+        """The trees of gradient boosting as terms of a sum: the margins of each class.
 
-        The first term of margins has those before the first tree, at every node.
+        The first term has those before the first tree, at every node.
         """
-        if self.recipe.method != "gradient":
-            pairs = zip(self.trees, self.node_values, strict=True)
-            return [Term(tree, values, 1.0 / len(self)) for tree, values in pairs]
         start = np.zeros((len(self.trees[0]), self.n_outputs))
         terms = [Term(self.trees[0], self._by_class(self._from_start(start)))]
         for at, (tree, column) in enumerate(
@@ -226,7 +223,7 @@ class FittedTrees:
         return terms
 
     def sum_of_terms(self, data: Columns, threads: int = 1) -> Floats:
-        """Return what :attr:`terms` add up to for encoded rows."""
+        """Return the averages of trees, or the margins, for encoded rows."""
         if self.recipe.method != "gradient":
             return self.average(data, threads)
         return self._by_class(self.summed(data, threads))

@@ -13,19 +13,14 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.one_row import Cells, open_rows
 from branchwise.data.table_schema import Columns, Value
 from branchwise.ensemble.fitted_trees import FittedTrees
-from branchwise.errors import ParameterError, counted
+from branchwise.errors import counted
 from branchwise.explain.explanation import (
     Explanations,
     prediction_words,
     probability_list,
     probability_words,
 )
-from branchwise.shap.shap_values import (
-    ShapValues,
-    TreeSum,
-    cell_words,
-    shap_of_sum,
-)
+from branchwise.shap.shap_values import ShapValues, cell_words
 from branchwise.stats import share_interval
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.conditions import (
@@ -37,7 +32,6 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import Document
-from branchwise.threads import n_threads
 
 #: Conditions that are shown; to_dict() has all of them.
 _SHOWN_CONDITIONS = 10
@@ -158,33 +152,6 @@ class ForestExplanation(Document):
             ],
             **({} if self.shap is None else {"shap": self.shap.to_dict()}),
         }
-
-
-def shap_of_forest(
-    ensemble: FittedTrees,
-    X: object,
-    background: object = None,
-    interactions: bool = False,
-    n_jobs: int | None = None,
-    background_weight: object = None,
-) -> ShapValues:
-    """Return the Shapley values of the predictions of an ensemble for rows.
-
-    Those of gradient boosting are of its margins, which are sums over trees.
-    """
-    if ensemble.recipe.voting == "hard":
-        raise ParameterError(
-            "Shapley values are of averages of trees, and this forest has "
-            "voting='hard'. Fit it with voting='soft'."
-        )
-    trees = TreeSum(
-        ensemble.schema,
-        ensemble.recipe.tree,
-        ensemble.terms,
-        ensemble.used_columns,
-        lambda data: ensemble.sum_of_terms(data, n_threads(n_jobs)),
-    )
-    return shap_of_sum(trees, X, background, interactions, n_jobs, background_weight)
 
 
 def explain_forest(

@@ -17,8 +17,18 @@ from branchwise.errors import ParameterError
 from branchwise.threads import cached_property, in_order, n_threads
 
 
+def validate_forest(ensemble: FittedTrees, what: str) -> None:
+    """Refuse boosting, whose trees are not independent of each other."""
+    if ensemble.recipe.method != "forest":
+        raise ParameterError(
+            f"{what} need a forest, whose trees are grown from samples of their own. "
+            f"Got {ensemble!r}."
+        )
+
+
 def samples_of(ensemble: FittedTrees, what: str = "Out-of-bag predictions") -> Samples:
     """Return the training rows of an ensemble, which one from a file does not have."""
+    validate_forest(ensemble, what)
     if ensemble.samples is None:
         raise ParameterError(
             f"{what} need the training rows, which model files do not hold. Use the "

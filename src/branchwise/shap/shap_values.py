@@ -69,6 +69,8 @@ class ShapValues(Document):
         The name of what is predicted.
     label : value or None
         The class that was picked.
+    scale : str
+        What is predicted of a class: its probability, or its margin.
     """
 
     values: Floats
@@ -81,6 +83,7 @@ class ShapValues(Document):
     interactions: Floats | None = None
     target: str | None = None
     label: Value | None = None
+    scale: str = "probability"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -217,7 +220,7 @@ class ShapValues(Document):
         labels = [*map(word, self.classes)] or ["mean size of values"]
         if self.classes:
             yield Paragraph(
-                "Mean size of the values, for the probability of each class."
+                f"Mean size of the values, for the {self.scale} of each class."
             )
         sizes = self.importances.reshape(len(self.columns), -1)
         yield Table(
@@ -259,9 +262,9 @@ class ShapValues(Document):
         """What the values add up to, in words."""
         target = "prediction" if self.target is None else word(self.target)
         if self.label is None:
-            return target
+            return f"margin of {target}" if self.scale == "margin" else target
         name = "" if self.target is None else f"{target} = "
-        return f"probability of {name}{word(self.label)}"
+        return f"{self.scale} of {name}{word(self.label)}"
 
     def figure(self, max_columns: int = SHOWN_COLUMNS) -> Bars | Waterfall:
         """Return what is drawn: of one row a waterfall, of several rows bars."""
@@ -338,7 +341,8 @@ def cell_words(cell: Any) -> str:
 class TreeSum:
     """A sum of trees whose predictions are explained.
 
-    ``predict`` returns what the model predicts for encoded rows, to the last bit.
+    ``predict`` returns what the model predicts for encoded rows, to the last bit;
+    with ``scale`` "margin" that is not yet a probability or a number.
     """
 
     schema: Schema
@@ -346,6 +350,7 @@ class TreeSum:
     terms: Sequence[Term]
     used_columns: Sequence[int]
     predict: Callable[[Columns], Floats]
+    scale: str = "probability"
 
     def encoded(self, frame: Frame, threads: int) -> Columns:
         """Encode the columns that the trees split on."""
@@ -416,10 +421,11 @@ def shap_of_sum(
         predictions=found.predictions,
         data=_side_by_side(arrays, data.n_rows),
         columns=tuple(schema.names),
-        classes=tuple(schema.classes),
+        classes=schema.classes,
         rows=tuple(range(data.n_rows)),
         interactions=found.interactions,
         target=schema.target,
+        scale=model.scale,
     )
     return result if schema.classes else _of_numbers(result)
 

@@ -1,0 +1,63 @@
+"""Shapley values of ensembles: of averages, of votes, and of margins."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from branchwise.data.arrays import Floats
+from branchwise.ensemble.fitted_trees import FittedTrees
+from branchwise.errors import ParameterError
+from branchwise.shap.products import Term
+from branchwise.shap.shap_values import ShapValues, TreeSum, shap_of_sum
+from branchwise.threads import n_threads
+from branchwise.tree.splits import EVERY_BRANCH
+from branchwise.tree.tree import Tree
+
+
+def shap_of_ensemble(
+    ensemble: FittedTrees,
+    X: object,
+    background: object = None,
+    interactions: bool = False,
+    n_jobs: int | None = None,
+    background_weight: object = None,
+) -> ShapValues:
+    """Return the Shapley values of the predictions of an ensemble for rows.
+
+    Those of gradient boosting are of its margins, which are sums over trees.
+    """
+    loss = ensemble.recipe.loss
+    trees = TreeSum(
+        ensemble.schema,
+        ensemble.recipe.tree,
+        _averaged(ensemble) if loss is None else ensemble.terms,
+        ensemble.used_columns,
+        lambda data: ensemble.sum_of_terms(data, n_threads(n_jobs)),
+        "probability" if loss in (None, "squared_error") else "margin",
+    )
+    return shap_of_sum(trees, X, background, interactions, n_jobs, background_weight)
+
+
+def _averaged(ensemble: FittedTrees) -> list[Term]:
+    """Return the trees, or their votes, as terms of their average."""
+    weights = ensemble.tree_weights
+    if weights is None:
+        weights = np.ones(len(ensemble))
+    shares = (weights / weights.sum()).tolist()
+    hard = ensemble.recipe.voting == "hard"
+    values = list(map(_votes, ensemble.trees)) if hard else ensemble.node_values
+    return [Term(*each) for each in zip(ensemble.trees, values, shares, strict=True)]
+
+
+def _votes(tree: Tree) -> Floats:
+    """Return the vote of each node: 1 for its class."""
+    splits = tree.n_children > 0
+    routes = np.concatenate([tree.missing_to[splits], tree.unseen_to[splits]])
+    if (routes == EVERY_BRANCH).any():
+        raise ParameterError(
+            "Shapley values are of sums over nodes, and with voting='hard' a case that "
+            "is divided among several has one vote. Choose missing and unseen other "
+            "than 'split', or voting='soft'."
+        )
+    votes: Floats = np.eye(tree.weights.shape[1])[tree.label]
+    return votes
