@@ -37,6 +37,7 @@ class Boosted:
 
 def boosted_trees(
     samples: Samples,
+    threads: int = 1,
     progress: TreeProgress | None = None,
     on_round: OnRound | None = None,
 ) -> Boosted:
@@ -45,7 +46,7 @@ def boosted_trees(
     training, stop = EarlyStop.of(samples)
     n_classes = training.n_classes
     native = is_native(training, recipe)
-    binned, edges = in_bins(training, training.grid(recipe), recipe, native)
+    binned, edges = in_bins(training, training.grid(recipe), recipe, native, threads)
     weights = _given_weights(training)
     total = math.fsum(weights.tolist())
     rows = replace(training, cache=None)
@@ -54,7 +55,7 @@ def boosted_trees(
     tree_weights: list[float] = []
     for _ in range(samples.recipe.n_estimators):
         cells = replace(binned, weights=rows.weights, cache=None)
-        tree = grown_from_bins(rows, cells, edges, recipe, None)
+        tree = grown_from_bins(rows, cells, edges, recipe, None, threads=threads)
         walker = Walker(training.columns, tree, recipe)
         wrong = walker.classify(training.data) != training.target
         error = _share(weights, wrong)

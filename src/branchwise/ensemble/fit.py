@@ -102,7 +102,7 @@ def fit_ensemble(
         schema = replace(schema, target=target_name or str(target))
     match recipe.method:
         case "boosted":
-            boosted = boosted_trees(samples, progress, on_round)
+            boosted = boosted_trees(samples, threads, progress, on_round)
             return Ensemble(
                 schema, boosted.trees, recipe, boosted.weights, samples=samples
             )

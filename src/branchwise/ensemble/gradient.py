@@ -184,7 +184,11 @@ class _Rounds:
             tree = number * len(self.initial) + output
             key = tree_key(self.recipe.random_state, tree)
             drawn = ColumnDraws(key, self.max_features)
-        return grown_from_bins(rows, cells, self.edges, self.recipe.tree, drawn)
+        # Threads grow the trees of several outputs, or else share one tree.
+        threads = self.threads if len(self.initial) == 1 else 1
+        return grown_from_bins(
+            rows, cells, self.edges, self.recipe.tree, drawn, threads=threads
+        )
 
     def _with_steps(
         self,

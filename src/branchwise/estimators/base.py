@@ -77,7 +77,9 @@ def documented(estimator: _Estimator) -> _Estimator:
         name: parameter.default
         for name, parameter in inspect.signature(estimator).parameters.items()
     }
-    sections = f"{parameters_section(defaults)}\n\n{_ATTRIBUTES}"
+    attributes = getattr(estimator, "attributes_section", _ATTRIBUTES)
+    parameters = parameters_section(defaults, attributes is not _ATTRIBUTES)
+    sections = f"{parameters}\n\n{attributes}"
     sections = textwrap.indent(sections, " " * 4)
     text, examples, rest = estimator.__doc__.partition("    Examples\n")
     estimator.__doc__ = f"{text}{sections}\n{examples}{rest}"

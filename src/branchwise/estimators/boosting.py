@@ -33,6 +33,18 @@ NUMBER_LOSSES = choice(("squared_error", "poisson"))
 class BoostingEstimator(EnsembleEstimator):
     """Base class of boosting: records of the rounds, predictions after each."""
 
+    attributes_section = (
+        EnsembleEstimator.attributes_section
+        + """\
+n_estimators_ : int
+    The number of rounds.
+estimator_errors_, train_score_ : ndarray
+    The error of each boosted tree among the weighted rows; the loss of the training
+    rows after each round of gradient boosting.
+validation_score_ : ndarray
+    The error or loss of the rows that are held out, after each round.
+"""
+    )
     n_iter_no_change: int | None
 
     def _fit(

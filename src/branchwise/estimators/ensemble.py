@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,23 @@ def given_fields(estimator: BaseEstimator) -> dict[str, Any]:
 class EnsembleEstimator(BaseEstimator):  # type: ignore[misc]
     """Base class of estimators around an :class:`~branchwise.ensemble.Ensemble`."""
 
+    #: What fitted estimators have, for their docstrings.
+    attributes_section: ClassVar[str] = """\
+Attributes
+----------
+model_ : Ensemble
+    The fitted model: schema, trees and recipe.
+estimators_ : list of Model
+    The trees.
+classes_ : ndarray
+    The classes in sorted order; not where numbers are predicted.
+n_features_in_ : int
+    The number of columns.
+feature_names_in_ : ndarray of str
+    Their names, where the table had names.
+feature_importances_ : ndarray
+    How much each column contributed to the trees, as shares of 1.
+"""
     model_: Ensemble
     n_jobs: int | None
 

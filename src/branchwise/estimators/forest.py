@@ -40,6 +40,15 @@ from branchwise.tree.tree import Tree
 class SampledEstimator(ForestReading, EnsembleEstimator):
     """Base class of ensembles whose trees have their own samples of the rows."""
 
+    attributes_section = (
+        EnsembleEstimator.attributes_section
+        + """\
+oob_score_ : float
+    The accuracy, or R squared, of the rows out of bag, with ``oob_score``.
+oob_decision_function_, oob_prediction_ : ndarray
+    The probabilities of classes, or the numbers, that are predicted for them.
+"""
+    )
     n_estimators: int
     oob_score: bool
     random_state: object

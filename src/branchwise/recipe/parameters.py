@@ -287,7 +287,8 @@ class Parameter:
     ``metavar`` stands for the value in ``--help``; ``without`` is what None means, or
     the default where it is no field of a recipe. ``renamed`` is the name of its option,
     where that is another; ``off`` the help of its option, ``--no-...``, where that
-    switches it off. ``file_key`` is its name in model files, which never changes.
+    switches it off. ``file_key`` is its name in model files, which never changes;
+    ``of_ensembles`` its help where ensembles have it for another purpose.
     """
 
     name: str
@@ -301,6 +302,7 @@ class Parameter:
     renamed: str = ""
     off: str = ""
     file_key: str = ""
+    of_ensembles: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "file_key", self.file_key or self.name)
@@ -325,13 +327,14 @@ class Parameter:
             )
 
 
-def parameters_section(defaults: Mapping[str, object]) -> str:
+def parameters_section(defaults: Mapping[str, object], ensembles: bool = False) -> str:
     """Return the section of a docstring that explains parameters."""
     lines = ["Parameters", "----------"]
     for name, declared in PARAMETERS.items():
         if name in defaults:
             lines.append(f"{name} : {declared.type}, default={defaults[name]!r}")
-            lines.append(textwrap.indent(textwrap.fill(declared.help, 80), " " * 4))
+            text = (declared.of_ensembles if ensembles else "") or declared.help
+            lines.append(textwrap.indent(textwrap.fill(text, 80), " " * 4))
     return "\n".join(lines)
 
 

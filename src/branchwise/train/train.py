@@ -184,6 +184,7 @@ def grown_from_bins(
     recipe: Recipe,
     drawn: ColumnDraws | None,
     progress: Progress | None = None,
+    threads: int = 1,
 ) -> Tree:
     """Grow and prune one tree of an ensemble from rows that are binned already.
 
@@ -191,7 +192,7 @@ def grown_from_bins(
     split a node.
     """
     grid = training.grid(recipe)
-    tree = _whole(binned, grid, recipe, 1, progress, drawn)
+    tree = _whole(binned, grid, recipe, threads, progress, drawn)
     return _completed(tree, edges, training, grid, recipe)
 
 
