@@ -7,7 +7,12 @@ import shutil
 
 import pytest
 
-from branchwise import ExportError, RandomForestClassifier, RandomForestRegressor
+from branchwise import (
+    BoostedClassifier,
+    ExportError,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from branchwise import export as exports
 from branchwise.export.base import plan_of
 from branchwise.export.verification import probe_rows
@@ -22,6 +27,10 @@ PROGRAMS = {"javascript": ["node"], "c": ["cc", "gcc", "clang"]}
 def check(ensemble, target: str) -> None:
     if target in PROGRAMS and not any(map(shutil.which, PROGRAMS[target])):
         pytest.skip(f"no {PROGRAMS[target][0]} here")
+    if target == "sql" and plan_of(ensemble).divides:
+        with pytest.raises(ExportError, match="SQL cannot carry this ensemble: its tr"):
+            exports.write(ensemble, target)
+        return
     done = exports.verify(ensemble, target)
     assert done.ok, str(done)
 
@@ -58,6 +67,8 @@ def test_forests(target, forest, tmp_path):
     target_of = X["noise"] if isinstance(forest, RandomForestRegressor) else y
     ensemble = forest.fit(X.drop(columns="noise"), target_of).model_
     check(ensemble, target)
+    if target == "sql" and plan_of(ensemble).divides:
+        return
     written = ensemble.export(target, tmp_path / "forest", verify=False)
     content = written if isinstance(written, bytes) else written.encode()
     assert (tmp_path / "forest").read_bytes() == content
@@ -109,3 +120,34 @@ def test_targets_of_single_trees_say_so(target):
         f"The export to '{target}' is for single trees, and this is an ensemble of 3 "
         "trees. Export it to one of "
     )
+
+
+def test_boosted_trees_are_refused():
+    X, y = mixed(60)
+    boosted = BoostedClassifier(n_estimators=3).fit(X, y).model_
+    for write in (boosted.export, lambda target: exports.write(boosted, target)):
+        with pytest.raises(ExportError) as caught:
+            write("python")
+        assert str(caught.value).startswith(
+            "Exports of ensembles hold forests and bagged trees: averages. Got "
+            "<branchwise boosting of 3 C4.5 trees: "
+        )
+
+
+def test_sql_joins_many_trees_in_steps():
+    X, y = mixed(60)
+    forest = RandomForestClassifier(n_estimators=70, max_depth=1).fit(X, y).model_
+    check(forest, "sql")
+
+
+def test_sql_says_what_it_cannot_hold():
+    X, y = mixed(60)
+    forest = RandomForestClassifier(n_estimators=201, max_depth=1).fit(X, y).model_
+    with pytest.raises(ExportError) as caught:
+        exports.write(forest, "sql")
+    assert str(caught.value) == (
+        "SQL cannot carry this ensemble of 201 trees: a query joins at most 200 of "
+        "them. Export it to another target."
+    )
+    with pytest.raises(ExportError, match="cannot carry an ensemble: no single CASE"):
+        exports.write(forest, "sql", form="expression")

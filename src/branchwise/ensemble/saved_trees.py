@@ -6,7 +6,6 @@ import os
 
 from branchwise import model_file
 from branchwise.ensemble.fitted_trees import FittedTrees
-from branchwise.errors import ExportError
 
 
 class SavedTrees(FittedTrees):
@@ -56,9 +55,4 @@ class SavedTrees(FittedTrees):
         """
         from branchwise import export  # noqa: PLC0415
 
-        if self.recipe.method != "forest":
-            raise ExportError(
-                "Exports of ensembles hold forests and bagged trees: averages. "
-                f"Got {self!r}; save its model file, or export its trees, ensemble[i]."
-            )
         return export.exported_to(self, target, path, verify, **options)

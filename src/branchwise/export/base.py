@@ -64,6 +64,11 @@ class ExportableEnsemble(Protocol):
 def plan_of(model: Exportable | ExportableEnsemble) -> Plan:
     """Make the plan of a model or an ensemble."""
     if isinstance(model, ExportableEnsemble):
+        if model.recipe.method != "forest":
+            raise ExportError(
+                "Exports of ensembles hold forests and bagged trees: averages. Got "
+                f"{model!r}; save its model file, or export its trees, ensemble[i]."
+            )
         return make_ensemble_plan(model.schema, model.trees, model.recipe)
     return make_plan(model.schema, model.tree, model.recipe)
 

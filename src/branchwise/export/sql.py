@@ -36,6 +36,7 @@ from branchwise.export.sql_cases import (
     expression,
     query,
 )
+from branchwise.export.sql_ensemble import ensemble_steps
 from branchwise.files.database import (
     IN_MEMORY,
     is_one_select,
@@ -58,15 +59,20 @@ from branchwise.tree.splits import EVERY_BRANCH, STOP
 _NOTHING: dict[ValueType, Value] = {"text": "", "number": 0.0, "boolean": False}
 
 
-def _fractional_query(plan: Plan, dialect: Dialect, names: Names) -> str:
-    """Return the query that computes the share of a case at every end, and sums."""
+def _query_of_sums(plan: Plan, dialect: Dialect, names: Names) -> str:
+    """Return the query that adds up: shares of a case at every end, or trees."""
     new = names.new
     steps: dict[str, Any] = {"whole": new("label of the whole"), "cases": new("cases")}
-    blocks = [_block(plan, ends, new) for ends in blocks_of_ends(plan)]
+    blocks, ensemble = [], None
+    if plan.trees:
+        ensemble = ensemble_steps(plan, dialect, names, steps["cases"])
+    else:
+        blocks = [_block(plan, ends, new) for ends in blocks_of_ends(plan)]
+    costs = None if plan.votes else plan.costs
     if plan.classes:
         steps["scores"] = names.probabilities
-        if plan.costs is not None:
-            steps["scores"] = [new(f"score {code}") for code in range(len(plan.costs))]
+        if costs is not None:
+            steps["scores"] = [new(f"score {code}") for code in range(len(costs))]
             steps["with_scores"] = new("scores")
         steps["best"] = new("best")
         steps["with_best"] = new("best of all")
@@ -80,6 +86,8 @@ def _fractional_query(plan: Plan, dialect: Dialect, names: Names) -> str:
         names=names,
         steps=steps,
         blocks=blocks,
+        ensemble=ensemble,
+        costs=costs,
         wording=Wording(plan, dialect, names.carried),
         rejected=Wording(plan, dialect, names.compared).rejected(),
         nothing=_NOTHING,
@@ -129,10 +137,15 @@ def write(plan: Plan, options: Options) -> bytes:
         )
     names = Names(plan, dialect, options["table"])
     about = f"-- {comment(plan.about)}, written by branchwise."
+    if options["form"] == "expression" and plan.trees:
+        raise ExportError(
+            "form='expression' cannot carry an ensemble: no single CASE expression "
+            "adds up trees. Use form='query'."
+        )
     if options["form"] == "expression":
         lines = expression(plan, dialect, names)
-    elif plan.divides:
-        lines = [about, _fractional_query(plan, dialect, names)]
+    elif plan.divides or plan.trees:
+        lines = [about, _query_of_sums(plan, dialect, names)]
     else:
         lines = [about, *query(plan, dialect, names)]
     return ("\n".join(lines) + "\n").encode()
@@ -335,4 +348,5 @@ TARGET = Target(
         "table": ("rows",),
         "form": ("query", "expression"),
     },
+    ensembles=True,
 )

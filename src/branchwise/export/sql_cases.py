@@ -445,7 +445,10 @@ def query(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
     """Return the query of a tree that sends every case down one way."""
     predictions, node = names.new("answers"), names.new("node")
     outputs = [names.prediction, *names.probabilities]
-    joins, passed = _joins(plan, dialect, names, predictions, node)
+    wording = Wording(plan, dialect, names.compared)
+    cases = Cases(plan, wording)
+    body = cases.lines(0, "  ", rejected=wording.rejected())
+    joins, passed = joins_of(cases, body, names, Lookup(predictions, node))
     ends = sorted({*passed, *(p for p in range(len(plan.nodes)) if ends_at(plan, p))})
     return [
         f"WITH {predictions} ({', '.join([node, *outputs])}) AS (",
@@ -462,16 +465,27 @@ def query(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
     ]
 
 
-def _joins(
-    plan: Plan, dialect: Dialect, names: Names, predictions: str, node: str
+class Lookup(NamedTuple):
+    """The table of predictions by node, and what it is called where it is joined.
+
+    ``root`` is what numbers of nodes begin with.
+    """
+
+    table: str
+    node: str
+    alias: str = ""
+    root: int = 0
+
+
+def joins_of(
+    cases: Cases, body: list[str], names: Names, lookup: Lookup
 ) -> tuple[list[str], list[int]]:
     """Return the joins that find the prediction, and the stations.
 
-    Stations are nodes where one step leaves a case to the next.
+    ``body`` is the CASE of the root. Stations are nodes where one step leaves a case to
+    the next.
     """
-    wording = Wording(plan, dialect, names.compared)
-    cases = Cases(plan, wording)
-    body = cases.lines(0, "  ", rejected=wording.rejected())
+    predictions, node, alias, root = lookup
     joins: list[str] = []
     passed: list[int] = []
     while cases.postponed:
@@ -481,9 +495,11 @@ def _joins(
         joins += [f"LEFT JOIN {predictions} AS {step} ON {step}.{node} =", *body]
         body = [f"  CASE {step}.{node}"]
         for station in stations:
-            body += cases.lines(station, "    ", f"WHEN {station} THEN ")
+            body += cases.lines(station, "    ", f"WHEN {root + station} THEN ")
         body += [f"    ELSE {step}.{node}", "  END"]
-    return [*joins, f"LEFT JOIN {predictions} ON {predictions}.{node} =", *body], passed
+    named = f"{predictions} AS {alias}" if alias else predictions
+    join = f"LEFT JOIN {named} ON {alias or predictions}.{node} ="
+    return [*joins, join, *body], passed
 
 
 def _outputs(plan: Plan, dialect: Dialect, position: int) -> list[str]:

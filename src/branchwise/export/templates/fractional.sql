@@ -1,4 +1,4 @@
-{#- The query of a tree that divides cases, filled in by export/sql.py. Every step reads
+{#- The query of a tree that divides cases, or of an ensemble, filled in by export/sql.py. Every step reads
     the last one: the distinct cases; for each block of ends the branches that a case
     takes, its share of every end, and the sums so far; then the labels.
 
@@ -7,7 +7,7 @@
 {% set distinct = "DISTINCT " if dialect.keep == "AS" else "" %}
 {% set one, zero = number(1.0), number(0.0) %}
 {% set sums, carried = names.probabilities or [names.prediction], names.carried %}
-{% set whole = [] if plan.is_regression else [steps.whole] %}
+{% set whole = [] if plan.is_regression or ensemble else [steps.whole] %}
 {% set then = ",\n    " %}
 
 {#- The product of the shares that the splits on a path give a case. #}
@@ -45,7 +45,7 @@ ELSE {{ before }} END
 {%- endmacro %}
 
 {% macro cost(predicted) %}
--({{ zero }}{% for row in plan.costs %} + {{ sums[loop.index0] }} * ({{ number(row[predicted]) }}){% endfor %})
+-({{ zero }}{% for row in costs %} + {{ sums[loop.index0] }} * ({{ number(row[predicted]) }}){% endfor %})
 {%- endmacro %}
 
 {% macro greatest(scores) %}
@@ -57,8 +57,10 @@ ELSE {{ before }} END
 CASE {% for score in scores[:-1] %}WHEN {% for other in scores[loop.index:] %}{{ score }} >= {{ other }}{{ "" if loop.last else " AND " }}{% endfor %} THEN {{ score }} {% endfor %}ELSE {{ scores[-1] }} END
 {%- endif %}
 {% endmacro %}
-WITH {{ steps.cases }} {{ dialect.keep }} (
-  SELECT DISTINCT {% for column in names.compared %}{{ column }} AS {{ carried[loop.index0] }}{{ "" if loop.last else then }}{% endfor %}
+WITH {% if ensemble %}{{ ensemble.table }} {{ ensemble.values }},
+{% endif %}
+{{ steps.cases }} {{ dialect.keep }} (
+  SELECT DISTINCT {% for column in names.compared %}{{ column }} AS {{ carried[loop.index0] }}{{ "" if loop.last else then }}{% else %}1 AS {{ steps.whole }}{% endfor %}
 
   FROM {{ names.table }}
 {% if rejected %}
@@ -91,8 +93,17 @@ WITH {{ steps.cases }} {{ dialect.keep }} (
 {%- set step.last = block.sums %}
 {% set step.kept = carried + sums + whole %}
 {% endfor %}
-{% if whole %}
-{% if plan.costs is not none %},
+{% if ensemble %}
+{% for sums_of_step in ensemble.sums %},
+{{ sums_of_step.name }} {{ dialect.keep }} (
+{{ sums_of_step.text }}
+)
+{%- set step.last = sums_of_step.name %}
+{% endfor %}
+{% set step.kept = carried + sums %}
+{% endif %}
+{% if plan.classes %}
+{% if costs is not none %},
 {{ steps.with_scores }} {{ dialect.keep }} (
   SELECT {{ distinct }}{{ step.kept|join(then) }}
 {%- for name in steps.scores %}{{ then }}{{ cost(loop.index0) }} AS {{ name }}{% endfor %}
@@ -107,7 +118,8 @@ WITH {{ steps.cases }} {{ dialect.keep }} (
   FROM {{ step.last }}
 ),
 {{ steps.labelled }} {{ dialect.keep }} (
-  SELECT {{ distinct }}{{ carried|join(then) }}{{ then }}CASE WHEN {{ steps.whole }} IS NOT NULL THEN {{ steps.whole }}
+  SELECT {{ distinct }}{{ carried|join(then) }}{{ then if carried }}CASE{% if whole %} WHEN {{ steps.whole }} IS NOT NULL THEN {{ steps.whole }}{% endif %}
+
 {%- for score in steps.scores[:-1] %} WHEN {{ score }} >= {{ steps.best }} - ABS({{ steps.best }}) * ({{ number(tie) }}) THEN {{ value(plan.classes[loop.index0]) }}{% endfor %} ELSE {{ value(plan.classes[-1]) }} END AS {{ names.prediction }}{{ then }}{{ sums|join(then) }}
   FROM {{ steps.with_best }}
 )
@@ -120,4 +132,4 @@ SELECT {{ names.table }}.*,
 FROM {{ names.table }}
 LEFT JOIN {{ step.last }} ON {% for field in plan.fields -%}
 {{ "" if loop.first else "\n  AND " }}{{ dialect.same.format(names.compared[loop.index0], step.last + "." + carried[loop.index0], value(nothing[field.kind])) }}
-{%- endfor %}
+{%- else %}1 = 1{% endfor %}
