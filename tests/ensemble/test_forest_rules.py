@@ -132,19 +132,28 @@ def test_cases_are_averages_over_trees(weighted: bool) -> None:
             assert rule.weight == pytest.approx(weight)
 
 
-def test_the_most_certain_rule_decides() -> None:
+def test_rules_that_hold_predict_together() -> None:
     X, y = mixed()
-    rules = RandomForestClassifier(n_estimators=20).fit(X, y).rules(at_most=10)
-    fired, predicted = rules.fired(X), rules.predict(X)
+    forest = RandomForestClassifier(n_estimators=20).fit(X, y)
+    rules = forest.rules(at_most=6)
+    found, predicted = rules.predict_proba(X), rules.predict(X)
     covers = [_covered(rule, X) for rule in rules]
+    rest = ~np.logical_or.reduce(covers)
     for row in range(len(X)):
-        holding = [at for at, cover in enumerate(covers) if cover[row]]
-        best = max(holding, key=lambda at: rules[at].low or 0, default=len(rules))
-        assert fired[row] == best
-        label = rules[best].label if holding else rules.default
-        assert predicted[row] == label
+        holding = [
+            [rule.counts[label] / rule.n for label in ("no", "yes")]
+            for rule, cover in zip(rules, covers, strict=True)
+            if cover[row]
+        ]
+        own = y[rest] if rest.any() else y
+        usual = [float(np.mean(own == label)) for label in ("no", "yes")]
+        expected = np.mean(holding, axis=0) if holding else usual
+        assert found[row] == pytest.approx(expected)
+        assert predicted[row] == ("no", "yes")[int(np.argmax(found[row]))]
     assert rules.accuracy == pytest.approx(rules.score(X, y))
-    assert rules.accuracy > 0.7
+    assert rules.accuracy > 0.75
+    assert rules.forest_accuracy == forest.out_of_bag().score
+    assert np.array_equal(rules.predict_proba(X[5:8]), found[5:8])
 
 
 def test_no_rule_follows_from_others() -> None:
@@ -212,6 +221,15 @@ def test_impossible_numbers(wrong: Any) -> None:
         forest.rules(wrong)
     with pytest.raises(ParameterError, match="max_conditions must be a whole number"):
         forest.rules(max_conditions=wrong)
+
+
+def test_there_may_be_no_rule() -> None:
+    X, _ = mixed(60)
+    y = pd.Series(["a", "b"] * 30)
+    rules = RandomForestClassifier(n_estimators=3, max_depth=1).fit(X, y).rules()
+    assert len(rules) == 0
+    assert set(rules.predict(X)) == {rules.default}
+    assert "Otherwise, " in rules.to_text()
 
 
 def test_what_rules_need() -> None:

@@ -64,10 +64,10 @@ class ForestRules(Rules):
 
     ``frequency`` is the share of trees that have each rule. ``n``, ``counts`` and what
     follows from them are averages over these trees: each counts the rows that it was
-    grown without. Of the rules that hold for a row the most certain one decides, that
-    with the highest lower end of the interval; where none does, ``default`` is
-    predicted. ``accuracy`` is the share of training rows, by weight, for which that is
-    right, ``forest_accuracy`` that of the forest out of bag.
+    grown without. The rules that hold for a row predict together, by the average of
+    their shares of the classes; where none does, ``default`` is predicted, the most
+    frequent class of such training rows. ``accuracy`` is the share of training rows, by
+    weight, for which that is right, ``forest_accuracy`` that of the forest out of bag.
     """
 
     def __init__(
@@ -82,14 +82,14 @@ class ForestRules(Rules):
         self.frequency = tuple(frequency)
         self.forest_accuracy = forest_accuracy
         self._ensemble = ensemble
-        self._by_certainty = sorted(range(len(rules)), key=lambda at: -_low(rules[at]))
-        first = self._first(training.data)
-        rest = first == len(rules)
+        holds = self._holds(training.data)
+        rest: Mask = holds.sum(axis=0) == 0
         rows = rest if rest.any() else np.ones(len(rest), dtype=bool)
         n_classes = len(self.schema.classes)
         sums = add_up(training.target[rows], training.weight[rows], n_classes)
+        self._rest: Floats = sums / sums.sum()
         self.default: Value = self.schema.classes[int(np.argmax(sums))]
-        right = self._codes()[first] == training.target
+        right = np.argmax(self._averages(holds), axis=1) == training.target
         self.accuracy = average(right.astype(np.float64), training.weight)
 
     def __repr__(self) -> str:
@@ -99,31 +99,39 @@ class ForestRules(Rules):
         )
 
     def predict(self, X: object) -> NDArray[np.generic]:
-        """Return the class of each row: that of the most certain rule that holds."""
-        return self.schema.class_array.take(self._codes()[self.fired(X)])
+        """Return the most probable class of each row."""
+        codes: Ints = np.argmax(self.predict_proba(X), axis=1)
+        return self.schema.class_array.take(codes)
+
+    def predict_proba(self, X: object) -> Floats:
+        """Return the average of the shares of the classes in the rules that hold.
+
+        Where none does, the shares of the classes in such training rows.
+        """
+        return self._averages(self._holds(self._ensemble.encoded(X)))
 
     def score(self, X: object, y: object) -> float:
         """Return the share of rows whose class is predicted right."""
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
-    def fired(self, X: object) -> Ints:
-        """Return the position of the rule that decides about each row.
+    def _holds(self, data: Columns) -> Mask:
+        """Tell, by rule and row, which rules hold."""
+        coverage = _coverage(self._ensemble, data)
+        holds = np.zeros((len(self), data.n_rows), dtype=bool)
+        for at, rule in enumerate(self):
+            holds[at] = coverage.covered(rule.conditions)
+        return holds
 
-        ``len(rules)`` is the default's.
-        """
-        return self._first(self._ensemble.encoded(X))
-
-    def _first(self, data: Columns) -> Ints:
-        order = self._by_certainty
-        first = _coverage(self._ensemble, data).first(
-            [self[at].conditions for at in order]
-        )
-        positions: Ints = np.array([*order, len(self)], dtype=np.intp)[first]
-        return positions
-
-    def _codes(self) -> Ints:
-        code = self.schema.classes.index
-        return np.array([*(code(rule.label) for rule in self), code(self.default)])
+    def _averages(self, holds: Mask) -> Floats:
+        total = np.zeros((holds.shape[1], len(self.schema.classes)))
+        # One after the other, so that the result for a row is always the same.
+        for rule, mask in zip(self, holds, strict=True):
+            counts = np.array([rule.counts[label] for label in self.schema.classes])
+            total[mask] += counts / rule.n
+        n_holding = holds.sum(axis=0)
+        total[n_holding == 0] = self._rest
+        averages: Floats = total / np.maximum(n_holding, 1)[:, np.newaxis]
+        return averages
 
     def to_columns(self) -> dict[str, list[Any]]:
         """Return the table of the rules as lists, a column each."""
@@ -161,13 +169,9 @@ class ForestRules(Rules):
 
 _NOTE = (
     "Cases are averages over the trees that have the rule, of the rows that each was "
-    "grown without. Of the rules that hold the most certain one decides. A missing "
-    "value fulfils no condition but that it is missing."
+    "grown without. The rules that hold predict together, by the average of their "
+    "shares. A missing value fulfils no condition but that it is missing."
 )
-
-
-def _low(rule: Rule) -> float:
-    return rule.low or 0.0
 
 
 def _coverage(ensemble: FittedTrees, data: Columns) -> Coverage:
