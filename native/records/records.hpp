@@ -284,13 +284,12 @@ class Records {
     template <typename TargetOf>
     void fill_ranked(RecordJob& root, size_t slot, const TargetOf& target_of) const {
         // Gone afterwards: the buffers will need the room.
-        const std::vector<Numbered> sorted = std::move(numbers_.sorted[lists_[slot]]);
+        const Array<RankedNumber> sorted = std::move(numbers_.sorted[lists_[slot]]);
         root.n_ranked[slot] = uint32_t(sorted.size());
         Ranked<Target>* out = ranked(root, slot);
-        uint32_t rank = 0;
         for (size_t i = 0; i < sorted.size(); ++i) {
-            rank += i && sorted[i].key != sorted[i - 1].key;
-            out[i] = {rank, sorted[i].position, target_of(numbers_.rows[sorted[i].position])};
+            const RankedNumber& one = sorted[i];
+            out[i] = {one.rank, one.position, target_of(numbers_.rows[one.position])};
         }
     }
 

@@ -18,6 +18,7 @@
 
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <type_traits>
 #include <vector>
 
@@ -116,10 +117,10 @@ struct Numbers {
     // Up to this many distinct numbers are counted rather than sorted.
     static constexpr size_t most_counted = FewNumbers::most;
 
-    std::vector<uint32_t> rows;                         // those with weight, in order
-    std::vector<std::vector<double>> values;            // by column: the distinct numbers
-    std::vector<std::vector<uint16_t>> ranks;           // by column, if counted: of each of `rows`
-    mutable std::vector<std::vector<Numbered>> sorted;  // by column, if a list; until the root is
+    std::vector<uint32_t> rows;                       // those with weight, in order
+    std::vector<std::vector<double>> values;          // by column: the distinct numbers
+    std::vector<std::vector<uint16_t>> ranks;         // by column, if counted: of each of `rows`
+    mutable std::vector<Array<RankedNumber>> sorted;  // by column, if a list; until the root is
     std::vector<char> all_apart;  // by column: whether C4.5 has thresholds between all numbers
 
     Numbers(const Problem& problem, ThreadPool& pool) {
@@ -130,12 +131,13 @@ struct Numbers {
         ranks.resize(n_columns);
         sorted.resize(n_columns);
         all_apart.resize(n_columns);
-        pool.each(n_columns, rows.size() * n_columns, [&](size_t j, unsigned) {
+        std::vector<NumberSorter> sorters(pool.size());
+        pool.each(n_columns, rows.size() * n_columns, [&](size_t j, unsigned member) {
             if (!problem.columns[j].numeric) return;
             if (problem.columns[j].binned())
                 rank_bins(problem.columns[j], j);
             else
-                rank(problem.columns[j].numbers, j);
+                rank(problem.columns[j].numbers, j, sorters[member]);
             finish(j, problem.n_classes);
         });
     }
@@ -143,21 +145,14 @@ struct Numbers {
     bool counted(size_t column) const { return !ranks[column].empty(); }
 
   private:
-    void rank(const double* numbers, size_t j) {
+    void rank(const double* numbers, size_t j, NumberSorter& sorter) {
         FewNumbers few;
         if (few.find(numbers, rows, ranks[j])) {
             for (uint64_t key : few.sorted_keys()) values[j].push_back(number_of(key));
             return;
         }
         std::vector<uint16_t>().swap(ranks[j]);
-        sort_numbers(numbers, rows, sorted[j]);
-        size_t distinct = 0;
-        for (size_t i = 0; i < sorted[j].size(); ++i)
-            distinct += !i || sorted[j][i].key != sorted[j][i - 1].key;
-        values[j].reserve(distinct);
-        for (size_t i = 0; i < sorted[j].size(); ++i)
-            if (!i || sorted[j][i].key != sorted[j][i - 1].key)
-                values[j].push_back(number_of(sorted[j][i].key));
+        sorter.sort(numbers, rows, sorted[j], values[j]);
     }
 
     void rank_bins(const Column& column, size_t j) {
@@ -182,10 +177,14 @@ struct Numbers {
         const size_t n_values = values[j].size();
         if (n_values <= most_counted && n_values * size_t(n_classes) <= rows.size()) return;
         // Too many for a table by rank and class.
-        for (size_t i = 0; i < rows.size(); ++i)
-            if (ranks[j][i] < n_values)
-                sorted[j].push_back({key_of(values[j][ranks[j][i]]), uint32_t(i)});
-        sort_by_key(sorted[j]);
+        std::vector<uint32_t> next(n_values + 2, 0);
+        for (uint16_t rank : ranks[j]) ++next[rank + 1];
+        std::partial_sum(next.begin(), next.end(), next.begin());
+        sorted[j].resize(next[n_values]);
+        for (size_t i = 0; i < rows.size(); ++i) {
+            const uint16_t rank = ranks[j][i];
+            if (rank < n_values) sorted[j][next[rank]++] = {rank, uint32_t(i)};
+        }
         std::vector<uint16_t>().swap(ranks[j]);
     }
 };

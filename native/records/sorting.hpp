@@ -6,7 +6,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
+
+#include "core/memory.hpp"
 
 namespace branchwise {
 
@@ -32,24 +35,27 @@ inline double number_of(uint64_t key) {
 
 // Ascending, equal keys in the order they are in. Keys are sorted by the highest bits in which
 // they differ, three digits of them; keys that are alike there, few as a rule, among themselves.
-inline void sort_by_key(std::vector<Numbered>& sorted) {
+// `differ`: the bits in which keys do; `other`: room for as many.
+template <typename List>
+void sort_by_key(List& sorted, List& other, uint64_t differ) {
     constexpr int digit_bits = 11, n_digits = 3;
     constexpr size_t digits = size_t(1) << digit_bits;
-    uint64_t any = 0, all = ~uint64_t(0);
-    for (const Numbered& item : sorted) {
-        any |= item.key;
-        all &= item.key;
-    }
-    if (sorted.empty() || any == all) return;
-    const int highest = 64 - __builtin_clzll(any ^ all);
+    if (!differ) return;
+    const int highest = 64 - __builtin_clzll(differ);
     const int low = std::max(highest - n_digits * digit_bits, 0);
-    std::vector<Numbered> other(sorted.size());
-    for (int shift = low; shift < highest; shift += digit_bits) {
-        size_t start[digits + 1] = {};
-        for (const Numbered& item : sorted) ++start[((item.key >> shift) & (digits - 1)) + 1];
-        for (size_t d = 1; d <= digits; ++d) start[d] += start[d - 1];
-        for (const Numbered& item : sorted)
-            other[start[(item.key >> shift) & (digits - 1)]++] = item;
+    uint32_t starts[n_digits][digits] = {};
+    for (const Numbered& item : sorted)
+        for (int d = 0; d < n_digits; ++d)
+            ++starts[d][(item.key >> low >> (d * digit_bits)) & (digits - 1)];
+    other.resize(sorted.size());
+    for (int shift = low, d = 0; shift < highest; shift += digit_bits, ++d) {
+        uint32_t* const start = starts[d];
+        uint32_t before = 0;
+        for (size_t cell = 0; cell < digits; ++cell) before += std::exchange(start[cell], before);
+        const Numbered* const end = sorted.data() + sorted.size();
+        Numbered* const out = other.data();
+        for (const Numbered* item = sorted.data(); item < end; ++item)
+            out[start[(item->key >> shift) & (digits - 1)]++] = *item;
         sorted.swap(other);
     }
     if (low == 0) return;
@@ -64,16 +70,58 @@ inline void sort_by_key(std::vector<Numbered>& sorted) {
     }
 }
 
-// The known numbers of some rows in ascending order; equal ones in row order.
-inline void sort_numbers(const double* numbers, const std::vector<uint32_t>& rows,
-                         std::vector<Numbered>& sorted) {
-    sorted.clear();
-    sorted.reserve(rows.size());
-    for (size_t i = 0; i < rows.size(); ++i)
-        if (!std::isnan(numbers[rows[i]]))
-            sorted.push_back({key_of(numbers[rows[i]]), uint32_t(i)});
-    sort_by_key(sorted);
+inline void sort_by_key(std::vector<Numbered>& sorted) {
+    uint64_t any = 0, all = ~uint64_t(0);
+    for (const Numbered& item : sorted) {
+        any |= item.key;
+        all &= item.key;
+    }
+    std::vector<Numbered> other;
+    sort_by_key(sorted, other, any & ~all);
 }
+
+// The rank of a number among the distinct ones of its column, and the position it came from.
+struct RankedNumber {
+    uint32_t rank;
+    uint32_t position;
+};
+
+// Sorts the numbers of one column after the other, in the same memory.
+class NumberSorter {
+  public:
+    // The known numbers of some rows in ascending order, equal ones in row order; and the distinct
+    // ones.
+    void sort(const double* numbers, const std::vector<uint32_t>& rows, Array<RankedNumber>& sorted,
+              std::vector<double>& values) {
+        uint64_t any = 0, all = ~uint64_t(0);
+        keyed_.resize(rows.size() + 1);
+        // Whether a number is known is anybody's guess: all are written down, one over the other,
+        // until one is.
+        Numbered* next = keyed_.data();
+        for (size_t i = 0; i < rows.size(); ++i) {
+            const double number = numbers[rows[i]];
+            const bool known = !std::isnan(number);
+            *next = {key_of(number), uint32_t(i)};
+            any |= known ? next->key : 0;
+            all &= known ? next->key : ~uint64_t(0);
+            next += known;
+        }
+        keyed_.resize(size_t(next - keyed_.data()));
+        sort_by_key(keyed_, other_, any & ~all);
+        sorted.resize(keyed_.size());
+        size_t n_values = 0;
+        for (size_t i = 0; i < keyed_.size(); ++i) {
+            n_values += !i || keyed_[i].key != keyed_[i - 1].key;
+            sorted[i] = {uint32_t(n_values - 1), keyed_[i].position};
+        }
+        values.resize(n_values);
+        for (size_t i = 0; i < keyed_.size(); ++i)
+            values[sorted[i].rank] = number_of(keyed_[i].key);
+    }
+
+  private:
+    Array<Numbered> keyed_, other_;
+};
 
 // The distinct ones among the known numbers of some rows, if they are few: then they need not be
 // sorted. A hash table of keys; ranks follow once all have been seen.

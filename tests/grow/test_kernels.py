@@ -493,7 +493,7 @@ native.grow_native(*problem, n_threads=3)
 pages = int(open("/proc/self/statm").read().split()[0])
 _, hard = resource.getrlimit(resource.RLIMIT_AS)
 ends = set()
-for megabytes in range(30, 300, 30):
+for megabytes in (1, 2, 4, 8, 16, *range(30, 300, 30)):
     limit = pages * resource.getpagesize() + (megabytes << 20)
     resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
     try:
