@@ -103,6 +103,17 @@ class ThresholdSearch {
             for (size_t c = 0; c < n; ++c) squares += weights[c] * weights[c];
             return total > 0 ? squares / total - total : 0.0;
         }
+
+        // Of two classes on two sides, in parts: what a class keeps by itself, and the rest. Two
+        // classes lose twice the product of their weights over the sum.
+        double of_class(double, double) const { return 0; }
+        double of_sides(double a, double b, double right_a, double right_b, double left,
+                        double right, double, double) const {
+            double lost = 0;
+            if (left > 0) lost += a * (b / left);
+            if (right > 0) lost += right_a * (right_b / right);
+            return -2 * lost;
+        }
     };
 
     struct Table {
@@ -118,6 +129,13 @@ class ThresholdSearch {
             double kept = -logs.x_log2_x(total);
             for (size_t c = 0; c < n; ++c) kept += logs.x_log2_x(weights[c]);
             return kept;
+        }
+        double of_class(double left, double right) const {
+            return logs.x_log2_x(left) + logs.x_log2_x(right);
+        }
+        double of_sides(double, double, double, double, double left, double right, double kept_a,
+                        double kept_b) const {
+            return kept_a + kept_b - (logs.x_log2_x(left) + logs.x_log2_x(right));
         }
     };
 
@@ -159,14 +177,48 @@ class ThresholdSearch {
     }
 
     // Every threshold after the entry `start` up to that after `end`, left_ being that of the
-    // first.
+    // first. Those within a run of one class are no better than both its ends, by convexity: they
+    // are looked at only if these come near the best.
     template <bool counts, typename Purity>
     void visit(const Purity& purity, size_t start, size_t end) {
-        for (size_t i = start + 1; i <= end; ++i) {
-            left_[slot_[label_of(entry_[i].target)]] += steps_of_target(entry_[i].target);
-            if (!differs(i)) continue;
-            n_thresholds_ += counts;
-            offer(i, drop(purity, left_.data()));
+        size_t i = start;
+        bool before_is_known = false;  // what a threshold before the run takes away
+        double before = 0;
+        while (i < end) {
+            const size_t run = i + 1;
+            const uint32_t label = label_of(entry_[run].target);
+            const uint32_t slot = slot_[label];
+            const Steps left = left_[slot];
+            Steps added = 0;
+            size_t within = 0;  // thresholds
+            bool at_end = false;
+            do {
+                within += at_end;
+                ++i;
+                added += steps_of_target(entry_[i].target);
+                at_end = differs(i);
+            } while (i < end && label_of(entry_[i + 1].target) == label);
+            if (counts) n_thresholds_ += within + at_end;
+            if (!within && !at_end) {
+                left_[slot] = left + added;
+                before_is_known = false;
+                continue;
+            }
+            if (within && !before_is_known) before = drop(purity, left_.data());
+            left_[slot] = left + added;
+            const double after = drop(purity, left_.data());
+            if (at_end && after > best_) raise(after);
+            if (within && std::max(before, after) + 2 * off_ >= keep_) {
+                left_[slot] = left;
+                for (size_t k = run; k < i; ++k) {
+                    left_[slot] += steps_of_target(entry_[k].target);
+                    if (differs(k)) offer(k, drop(purity, left_.data()));
+                }
+                left_[slot] = left + added;
+            }
+            if (at_end) offer(i, after);
+            before = after;
+            before_is_known = true;
         }
     }
 
@@ -207,6 +259,7 @@ class ThresholdSearch {
         const size_t n = classes_.size();
         bounds_.clear();
         starts_.clear();
+        if (n == 2) return bound_blocks_of_two<values>(purity, first, last);
         Steps left[most_classes] = {}, within[most_classes] = {};
         std::copy_n(left_.data(), n, left);
         double before = drop(purity, left);
@@ -225,6 +278,42 @@ class ThresholdSearch {
             for (size_t c = 0; c < n; ++c) left[c] += within[c];
             bounds_.push_back(most);
             if (before > best_ && differs(end)) raise(before);
+        }
+    }
+
+    // The same of two classes: corners share what each class keeps on both sides.
+    template <bool values, typename Purity>
+    void bound_blocks_of_two(const Purity& purity, size_t first, size_t last) {
+        const double known[2] = {double(known_[0]) * step_, double(known_[1]) * step_};
+        const double total = known[0] + known[1];
+        Steps left[2] = {left_[0], left_[1]}, within[2] = {};
+        double at[2] = {double(left[0]) * step_, double(left[1]) * step_};
+        double kept[2] = {purity.of_class(at[0], known[0] - at[0]),
+                          purity.of_class(at[1], known[1] - at[1])};
+        double before = drop(purity, left);
+        for (size_t start = first; start < last; start += block) {
+            const size_t end = std::min(start + block, last);
+            add_up<values>(start, end, within);
+            starts_.insert(starts_.end(), left, left + 2);
+            double next[2], next_kept[2];
+            for (size_t c = 0; c < 2; ++c) {
+                left[c] += within[c];
+                next[c] = double(left[c]) * step_;
+                next_kept[c] = purity.of_class(next[c], known[c] - next[c]);
+            }
+            const auto corner = [&](double a, double b, double kept_a, double kept_b) {
+                const double of_left = a + b;
+                return whole_ + purity.of_sides(a, b, known[0] - a, known[1] - b, of_left,
+                                                total - of_left, kept_a, kept_b);
+            };
+            const double mixed = std::max(corner(next[0], at[1], next_kept[0], kept[1]),
+                                          corner(at[0], next[1], kept[0], next_kept[1]));
+            const double after = corner(next[0], next[1], next_kept[0], next_kept[1]);
+            bounds_.push_back(std::max(std::max(before, after), mixed));
+            before = after;
+            std::copy_n(next, 2, at);
+            std::copy_n(next_kept, 2, kept);
+            if (after > best_ && differs(end)) raise(after);
         }
     }
 
