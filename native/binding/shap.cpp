@@ -48,8 +48,9 @@ std::vector<Column> read_used(Arrays& arrays, const nb::list& columns, const cha
 
 // Rows of a block: so many that groups are worth it, few enough that all threads have one.
 size_t rows_of_block(size_t n_rows, unsigned n_threads) {
-    constexpr size_t most = 8192, least = 256;
-    return std::min(std::max((n_rows + n_threads - 1) / n_threads, least), most);
+    constexpr size_t most = 16384, least = 256;
+    const size_t n_blocks = std::max<size_t>((n_rows + most - 1) / most, n_threads);
+    return std::max((n_rows + n_blocks - 1) / n_blocks, least);
 }
 
 // Explain all rows, block by block; false if the watch gave up.

@@ -88,18 +88,21 @@ class ProductEffects {
     // Choose how to evaluate products with these others, for so many rows in all.
     void prepare(PreparedOthers& others, size_t n_rows, bool pairs) {
         const size_t width = others.groups.width, n = others.groups.size();
-        const auto& whole = others.groups.whole;
         others.method = Method::pairs;
         if (pairs || width > WholeWeights::most) return;
-        if (n == 1 && !whole[0]) {
+        if (n == 1 && !others.groups.whole[0]) {
             prepare_single(others);
-        } else if (width <= most_in_sets &&
-                   std::find(whole.begin(), whole.end(), 0) == whole.end()) {
+        } else if (width <= most_in_sets && others.groups.all_whole()) {
             const size_t sets = size_t(1) << width;
             // An addition for each point and column against some for each pair.
             if (sets * (width + 1) * (width + 6) / 4 < std::min(sets, n_rows) * n * 4)
                 prepare_sets(others);
         }
+    }
+
+    // Whether the factors of a whole group are needed, besides where they are 0.
+    static bool needs_line(const PreparedOthers& others, bool pairs) {
+        return pairs || (others.method == Method::pairs && !others.groups.all_whole());
     }
 
     // Add up the effects of the columns over the others; false if none can end here. `pairs`:
@@ -120,7 +123,9 @@ class ProductEffects {
             any = true;
             const double weight = others.weights[other];
             if (!masks || !others.groups.whole[other]) {
-                add_general(own, others.groups.line(other), width, weight, pairs, effects);
+                other_.resize(width);
+                others.groups.copy_line(other, other_.data());
+                add_general(own, other_.data(), width, weight, pairs, effects);
                 continue;
             }
             const auto n_own = size_t(__builtin_popcountll(other_zero));
@@ -202,7 +207,9 @@ class ProductEffects {
         const size_t width = others.groups.width;
         const Quadrature& rule = quadrature(width);
         const size_t n = rule.points.size();
-        const double* other = others.groups.line(0);
+        other_.resize(width);
+        others.groups.copy_line(0, other_.data());
+        const double* other = other_.data();
         others.factor.resize(2 * width * n);
         others.effect.resize(2 * width * n);
         for (size_t i = 0; i < 2 * width; ++i) {
@@ -289,7 +296,7 @@ class ProductEffects {
 
     const WholeWeights whole_weights_;
     std::vector<Quadrature> quadratures_;
-    std::vector<double> factors_, before_, after_, between_, sums_, powers_;
+    std::vector<double> factors_, before_, after_, between_, sums_, powers_, other_;
 };
 
 }  // namespace branchwise

@@ -75,12 +75,10 @@ class TreeShap {
     void begin() {
         Frame& root = frame_at(0);
         root.columns.clear();
-        root.groups.clear(0);
-        root.groups.add(nullptr);
+        root.groups.begin();
         root.members.resize(rows_->n_rows);
         for (uint32_t i = 0; i < rows_->n_rows; ++i) root.members[i] = {i, 0};
-        root.others.groups.clear(0);
-        root.others.groups.add(nullptr);
+        root.others.groups.begin();
         root.other_members.resize(problem_.background ? problem_.background->n_rows : 0);
         for (uint32_t i = 0; i < root.other_members.size(); ++i) root.other_members[i] = {i, 0};
         enter(root, 0, 0);
@@ -168,8 +166,8 @@ class TreeShap {
 
     // The factors of a group with a place for the column of the test.
     void line_of(const Frame& frame, const FactorGroups& groups, size_t group) {
-        line_.assign(groups.line(group), groups.line(group) + groups.width);
-        line_.resize(frame.columns.size(), 1.0);
+        line_.assign(frame.columns.size(), 1.0);
+        groups.copy_line(group, line_.data());
     }
 
     // Multiply the factors of rows by that of an outcome, and group them anew. Those that agree
@@ -177,34 +175,57 @@ class TreeShap {
     void refine(const Frame& frame, const FactorGroups& groups, const std::vector<Member>& members,
                 const std::vector<uint32_t>& outcomes, uint32_t outcome, FactorGroups& to,
                 std::vector<Member>* to_members, const FactorGroups* others) {
-        constexpr uint32_t unknown = ~uint32_t(0), dead = unknown - 1;
+        constexpr uint32_t unknown = ~uint32_t(0);
         to.clear(frame.columns.size());
-        to_members->clear();
         index_.clear();
         new_groups_.assign(3 * groups.size(), unknown);
+        to_members->resize(members.size());
+        Member* end = to_members->data();
         for (size_t i = 0; i < members.size(); ++i) {
             const unsigned level = level_of(outcomes[i], outcome);
             uint32_t& group = new_groups_[3 * members[i].group + level];
-            if (group == unknown) {
-                line_of(frame, groups, members[i].group);
-                line_[frame.at] *= factor(frame, outcome, level);
-                group = others && !possible(*others) ? dead : index_.find_or_add(to, line_.data());
-            }
-            if (group != dead) to_members->push_back({members[i].row, group});
+            if (group == unknown)
+                group = refined(frame, groups, members[i].group, outcome, level, to, others);
+            *end = {members[i].row, group};
+            end += group != dead_;
         }
+        to_members->resize(size_t(end - to_members->data()));
+    }
+
+    // The group that rows of a group belong to, now that they have another factor.
+    uint32_t refined(const Frame& frame, const FactorGroups& groups, uint32_t group,
+                     uint32_t outcome, unsigned level, FactorGroups& to,
+                     const FactorGroups* others) {
+        const size_t width = frame.columns.size();
+        const bool whole = groups.whole[group] && level < 2 && width <= FactorGroups::most_whole;
+        uint64_t zeros = groups.zero[group];
+        if (whole) {
+            zeros |= level ? 0 : uint64_t(1) << frame.at;
+        } else {
+            line_of(frame, groups, group);
+            line_[frame.at] *= factor(frame, outcome, level);
+            zeros = FactorGroups::zeros_of(line_.data(), width);
+        }
+        if (others && !possible(zeros, *others)) return dead_;
+        // Groups that differed in this column only may be the same now.
+        if (groups.width == width)
+            return whole ? index_.find_whole(to, zeros) : index_.find_line(to, line_.data());
+        if (whole)
+            to.add_whole(zeros);
+        else
+            to.add(line_.data());
+        return uint32_t(to.size() - 1);
     }
 
     double factor(const Frame& frame, uint32_t outcome, unsigned level) const {
         return level == 2 ? tests_.share(frame.node, outcome) : double(level);
     }
 
-    // Whether one of the others has a factor wherever the line has none.
-    bool possible(const FactorGroups& others) const {
-        uint64_t zero = 0;
-        for (size_t i = 0; i < std::min<size_t>(line_.size(), 64); ++i)
-            zero |= uint64_t(line_[i] == 0.0) << i;
-        return std::any_of(others.zero.begin(), others.zero.end(),
-                           [&](uint64_t other) { return !(zero & other); });
+    // Whether one of the others has a factor wherever these have none.
+    static bool possible(uint64_t zeros, const FactorGroups& others) {
+        for (const uint64_t other : others.zero)
+            if (!(zeros & other)) return true;
+        return false;
     }
 
     // Add the values of the outcomes where cases end: leaves, and stopping here.
@@ -226,6 +247,9 @@ class TreeShap {
         effects_.clear();
         effects_of_.assign(3 * ends_.size() * frame.groups.size(), unknown_);
         sums_.clear();
+        // Most columns, or all: as a run, which is added faster.
+        dense_ = !problem_.pairs && problem_.n_columns <= 2 * width;
+        n_sums_ = (dense_ ? problem_.n_columns : n_effects_) * problem_.n_outputs;
         const size_t n_slots = tests_.n_children(frame.node) + 3;
         sums_of_.assign(n_slots * frame.groups.size(), unknown_);
         for (size_t i = 0; i < frame.members.size(); ++i) {
@@ -244,14 +268,15 @@ class TreeShap {
         for (size_t e = 0; e < ends_.size(); ++e) {
             const size_t effects = effects_at(frame, group, e, level_of(found, ends_[e]));
             if (effects == nothing_) continue;
-            if (!some) sums_.resize(start + n_effects_ * n, 0.0);
+            if (!some) sums_.resize(start + n_sums_, 0.0);
             some = true;
             const uint32_t node =
                 ends_[e] == stops_here ? frame.node : tests_.child(frame.node, ends_[e]);
             const double* values = problem_.node_values + node * n;
-            double* sum = sums_.data() + start;
-            for (size_t i = 0; i < n_effects_; ++i)
-                for (size_t k = 0; k < n; ++k) *sum++ += effects_[effects + i] * values[k];
+            for (size_t i = 0; i < n_effects_; ++i) {
+                double* sum = sums_.data() + start + (dense_ ? frame.columns[i] : i) * n;
+                for (size_t k = 0; k < n; ++k) sum[k] += effects_[effects + i] * values[k];
+            }
         }
         return some ? start : nothing_;
     }
@@ -259,11 +284,16 @@ class TreeShap {
     size_t effects_at(const Frame& frame, uint32_t group, size_t e, unsigned level) {
         size_t& known = effects_of_[3 * (group * ends_.size() + e) + level];
         if (known != unknown_) return known;
-        line_of(frame, frame.groups, group);
-        line_[frame.at] *= factor(frame, ends_[e], level);
+        const bool whole = frame.groups.whole[group] && level < 2 &&
+                           frame.columns.size() <= FactorGroups::most_whole;
         uint64_t zero = frame.groups.zero[group];
-        if (line_[frame.at] == 0.0 && frame.at < 64) zero |= uint64_t(1) << frame.at;
-        const bool whole = frame.groups.whole[group] && level < 2;
+        if (!whole || ProductEffects::needs_line(others_at_[e], problem_.pairs)) {
+            line_of(frame, frame.groups, group);
+            line_[frame.at] *= factor(frame, ends_[e], level);
+            zero = FactorGroups::zeros_of(line_.data(), line_.size());
+        } else if (!level) {
+            zero |= uint64_t(1) << frame.at;
+        }
         const size_t start = effects_.size();
         effects_.resize(start + n_effects_);
         if (products_.add_up(line_.data(), zero, whole, others_at_[e], problem_.pairs,
@@ -277,6 +307,10 @@ class TreeShap {
         const size_t n = problem_.n_outputs, width = frame.columns.size();
         if (!problem_.pairs) {
             double* to = out_ + row * problem_.n_columns * n;
+            if (dense_) {
+                for (size_t i = 0; i < n_sums_; ++i) to[i] += sum[i];
+                return;
+            }
             for (size_t i = 0; i < width; ++i)
                 for (size_t k = 0; k < n; ++k) to[frame.columns[i] * n + k] += *sum++;
             return;
@@ -290,6 +324,7 @@ class TreeShap {
     }
 
     static constexpr size_t unknown_ = ~size_t(0), nothing_ = unknown_ - 1;
+    static constexpr uint32_t dead_ = ~uint32_t(0) - 1;
 
     const ShapProblem& problem_;
     const ColumnTests& tests_;
@@ -303,7 +338,8 @@ class TreeShap {
     std::vector<uint32_t> new_groups_, ends_;
     std::vector<Member> spare_;
     std::vector<PreparedOthers> others_at_;
-    size_t n_effects_ = 0;
+    size_t n_effects_ = 0, n_sums_ = 0;
+    bool dense_ = false;
     std::vector<double> effects_, sums_;
     std::vector<size_t> effects_of_, sums_of_;
 };
