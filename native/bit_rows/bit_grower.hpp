@@ -176,23 +176,22 @@ class BitGrower : public Grower {
 
     // The best column of the first batch that has a split, or none; its values are counted.
     size_t best_drawn(const Job& job, const BitNode& node, const uint64_t* node_rows, Job& below) {
+        const ColumnSet pure = pure_columns_.all(node_rows, node);
         bool counted = false;
         draws_.begin(job.key);
         for (const auto* drawn = &draws_.next(); !drawn->empty(); drawn = &draws_.next()) {
             ColumnSet open;
             bool any = false;
             for (uint32_t j : *drawn) {
+                if (pure.has(j)) {
+                    count_pure(node, j, node_rows);
+                    return j;
+                }
                 if (!below.alive.has(j)) continue;
                 open.add(j);
                 any = true;
             }
             if (!any) continue;
-            const size_t pure =
-                pure_columns_.first(node_rows, node, [&](size_t j) { return open.has(j); });
-            if (pure != none) {
-                count_pure(node, pure, node_rows);
-                return pure;
-            }
             const size_t best = best_counted(job, node, node_rows, counted, open, below);
             if (best != none) return best;
             counted = true;

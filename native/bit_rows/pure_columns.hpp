@@ -28,28 +28,40 @@ class PureColumns {
     // and gain ratio may prefer an impure one.) Two groups of values are pure only where there
     // are two classes. Columns that are constant are not pure.
     size_t first(const uint64_t* rows, const BitNode& node) const {
-        return first(rows, node, [](size_t) { return true; });
-    }
-
-    // The first of those that may be tested: of other columns, too, some may be pure.
-    template <typename MayBeTested>
-    size_t first(const uint64_t* rows, const BitNode& node, const MayBeTested& may_be) const {
-        if (!serve_ || node.n > small_node || !node.scale.enough(node.impurity)) return none;
-        if (problem_.branching == Branching::two_way && node.classes.size() > 2) return none;
+        if (!serves(node)) return none;
         const auto* row = reinterpret_cast<const Pair*>(rows);
         for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
             const Pair pure = pure_columns(row + pair, pair, node.counts_of_class);
             for (int k = 0; k < 2; ++k)
-                for (uint64_t left = pure[k]; left; left &= left - 1) {
-                    const size_t bit = pair * 128 + size_t(k * 64 + __builtin_ctzll(left));
-                    if (may_be(layout_.column_of_bit(bit))) return layout_.column_of_bit(bit);
-                }
+                if (pure[k])
+                    return layout_.column_of_bit(pair * 128 +
+                                                 size_t(k * 64 + __builtin_ctzll(pure[k])));
         }
         return none;
     }
 
+    // All of them.
+    ColumnSet all(const uint64_t* rows, const BitNode& node) const {
+        ColumnSet found;
+        if (!serves(node)) return found;
+        const auto* row = reinterpret_cast<const Pair*>(rows);
+        for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
+            const Pair pure = pure_columns(row + pair, pair, node.counts_of_class);
+            for (int k = 0; k < 2; ++k)
+                for (uint64_t left = pure[k]; left; left &= left - 1)
+                    found.add(
+                        layout_.column_of_bit(pair * 128 + size_t(k * 64 + __builtin_ctzll(left))));
+        }
+        return found;
+    }
+
   private:
     static constexpr size_t small_node = 48;
+
+    bool serves(const BitNode& node) const {
+        if (!serve_ || node.n > small_node || !node.scale.enough(node.impurity)) return false;
+        return problem_.branching != Branching::two_way || node.classes.size() <= 2;
+    }
 
     // The highest bits of the columns without a value that rows of two classes share.
     Pair pure_columns(const Pair* row, size_t pair,

@@ -61,18 +61,50 @@ class ColumnDraws {
     };
 
     void find_first() {
-        constexpr size_t few = 16;
-        if (size_ > few) return find_others();
-        drawn_.resize(size_);
-        size_t n = 0;
-        for (uint32_t column = 0; column < n_columns_; ++column) {
-            const uint64_t number = draw(key_, column);
-            if (n == size_ && number >= drawn_[n - 1].number) continue;
-            size_t at = n < size_ ? n++ : n - 1;
-            for (; at > 0 && number < drawn_[at - 1].number; --at) drawn_[at] = drawn_[at - 1];
-            drawn_[at] = {number, column};
+        switch (size_) {
+            case 1:
+                return find_smallest<1>();
+            case 2:
+                return find_smallest<2>();
+            case 3:
+                return find_smallest<3>();
+            case 4:
+                return find_smallest<4>();
+            case 5:
+                return find_smallest<5>();
+            case 6:
+                return find_smallest<6>();
+            case 7:
+                return find_smallest<7>();
+            case 8:
+                return find_smallest<8>();
+            default:
+                return find_others();
         }
-        take(0, n);
+    }
+
+    // The columns of the n smallest numbers. Without a branch: which they are is anybody's guess.
+    // The lowest bits of a number give way to its column. Numbers that are alike without them are
+    // rare; if one of them is in the batch and another is not, all are put in order.
+    template <size_t n>
+    void find_smallest() {
+        if (n_columns_ > most_marked) return find_others();
+        uint64_t least[n + 1];
+        std::fill_n(least, n + 1, ~uint64_t(0));
+        for (uint64_t column = 0; column < n_columns_; ++column) {
+            const uint64_t number = (draw(key_, column) & ~column_bits) | column;
+            for (size_t i = n; i > 0; --i)
+                least[i] = std::min(least[i], std::max(least[i - 1], number));
+            least[0] = std::min(least[0], number);
+        }
+        if ((least[n - 1] ^ least[n]) <= column_bits) return find_others();
+        uint64_t marked[most_marked / 64] = {};
+        for (size_t i = 0; i < n; ++i)
+            marked[(least[i] & column_bits) / 64] |= uint64_t(1) << (least[i] % 64);
+        batch_.clear();
+        for (uint32_t base = 0; base < n_columns_; base += 64)
+            for (uint64_t left = marked[base / 64]; left; left &= left - 1)
+                batch_.push_back(base + uint32_t(__builtin_ctzll(left)));
     }
 
     void find_others() {
@@ -90,6 +122,9 @@ class ColumnDraws {
         for (size_t i = begin; i < end; ++i) batch_.push_back(drawn_[i].column);
         std::sort(batch_.begin(), batch_.end());
     }
+
+    static constexpr uint64_t column_bits = 0xff;
+    static constexpr size_t most_marked = 256;
 
     const size_t n_columns_;
     const size_t size_;  // of a batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -205,3 +206,26 @@ def test_same_pruned_trees_of_repeated_rows(recipe, max_bins, monkeypatch):
 def test_the_border_refuses_bad_draws(name, value, error):
     with pytest.raises((ValueError, TypeError), match=error):
         _native.grow(**growth(**{name: value}))
+
+
+def test_an_error_of_progress_reaches_the_caller_in_any_thread():
+    columns, data, y, grid = larger_table(3000, weighted=False)
+    labels = np.digitize(y, [0.0, 1.0, 3.0]).astype(np.intp)
+    drawn = ColumnDraws(tree_key(0, 0), 2)
+
+    def stop(n_nodes):
+        raise ZeroDivisionError(n_nodes)
+
+    def grow_one(_):
+        with pytest.raises(ZeroDivisionError):
+            native.grow_native(columns, data, labels, 4, grid, ID3, 1, stop, drawn)
+        target = measure(y, grid)
+        with pytest.raises(ZeroDivisionError):
+            native.grow_numbers(
+                columns, data, target, grid, replace(CART, criterion="variance"), 1,
+                stop, drawn,
+            )  # fmt: skip
+        return True
+
+    with ThreadPoolExecutor(3) as pool:
+        assert all(pool.map(grow_one, range(6)))
