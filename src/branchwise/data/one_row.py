@@ -341,3 +341,21 @@ def make_frame(columns: Mapping[str, Sequence[Any]], library: str | None = None)
         )
     backend = cast("Literal['pandas', 'polars', 'pyarrow']", present[0])
     return nw.from_dict(dict(columns), backend=backend).to_native()
+
+
+class Framed:
+    """What is a table of columns can be a dataframe."""
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the table as lists, a column each."""
+        raise NotImplementedError
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return the table as a dataframe.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars", "pyarrow"} or None
+            The library that the dataframe is of; None is the first that is installed.
+        """
+        return make_frame(self.to_columns(), library)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.one_row import make_frame
+from branchwise.data.one_row import Framed
 from branchwise.data.table_schema import Columns
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.out_of_bag import (
@@ -40,7 +40,7 @@ _DIGITS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Importances(Document):
+class Importances(Framed, Document):
     """How much each column matters, the most important one first.
 
     Attributes
@@ -87,16 +87,6 @@ class Importances(Document):
         names = ("permutation", "low", "high", "impurity")
         numbers = {name: getattr(self, name).tolist() for name in names}
         return {"column": list(self.columns), **numbers}
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return the table as a dataframe.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"} or None
-            The library that the dataframe is of; None is the first that is installed.
-        """
-        return make_frame(self.to_columns(), library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table in plain values; None where there is no interval."""

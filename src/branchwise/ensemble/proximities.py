@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.one_row import make_frame
+from branchwise.data.one_row import Framed
 from branchwise.data.table_schema import Column, Columns, Value
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.out_of_bag import (
@@ -118,7 +118,7 @@ def _trees_of_pairs(pairs: csr_matrix, samples: Samples, n_trees: int) -> Ints:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prototypes(Document):
+class Prototypes(Framed, Document):
     """The typical training row of each class.
 
     Attributes
@@ -162,16 +162,6 @@ class Prototypes(Document):
                 for at, name in enumerate(self.columns)
             },
         }
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return the prototypes as a dataframe, a line for each class.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"} or None
-            The library that the dataframe is of; None is the first that is installed.
-        """
-        return make_frame(self.to_columns(), library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the prototypes in plain values."""

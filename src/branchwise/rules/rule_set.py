@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
-from branchwise.data.one_row import make_frame
+from branchwise.data.one_row import Framed
 from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import ParameterError, counted, json_text, quoted
 from branchwise.recipe import Recipe
@@ -35,7 +35,7 @@ ORDERS: dict[str, Callable[[Rule], float]] = {
 _PRINTED_RULES = 1000
 
 
-class Rules(Sequence[Rule]):
+class Rules(Framed, Sequence[Rule]):
     """The rules of a tree: behaves like a list of :class:`Rule`, and can be written.
 
     ``note`` says what is done with values that no rule covers.
@@ -174,16 +174,6 @@ class Rules(Sequence[Rule]):
             attribute = "n" if name == "cases" else name
             columns[name] = [getattr(rule, attribute) for rule in self]
         return columns
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return the table of the rules as a dataframe.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"} or None
-            The library that the dataframe is of; None is the first that is installed.
-        """
-        return make_frame(self.to_columns(), library)
 
     def document(self) -> dict[str, Any]:
         """Return the rules in plain values, as ``to_json`` writes them."""

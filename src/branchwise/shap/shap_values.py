@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.one_row import Cells, as_table, make_frame, open_rows
+from branchwise.data.one_row import Cells, Framed, as_table, open_rows
 from branchwise.data.table_schema import Columns, Schema, Value
 from branchwise.data.weights import check_weights
 from branchwise.errors import (
@@ -41,7 +41,7 @@ MOST_NUMBERS = 2**30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ShapValues(Document):
+class ShapValues(Framed, Document):
     """What each column contributed to the predictions for rows.
 
     ``base_values`` plus the sum of ``values`` over columns is ``predictions``.
@@ -175,16 +175,6 @@ class ShapValues(Document):
         if self.classes:
             table["class"] = [*self.classes] * (len(self) * n)
         return table | {"value": self.values.reshape(-1).tolist()}
-
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return the values as a dataframe: a line for each row, column and class.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars", "pyarrow"} or None
-            The library that the dataframe is of; None is the first that is installed.
-        """
-        return make_frame(self.to_columns(), library)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the values in plain values."""
