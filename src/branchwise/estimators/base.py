@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ from branchwise.recipe.parameters import (
     parameters_section,
 )
 from branchwise.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
 
 #: Searches and cross-validation pass the same rows many times.
 FINGERPRINTS = Fingerprints()
@@ -86,8 +89,66 @@ def documented(estimator: _Estimator) -> _Estimator:
     return estimator
 
 
+class FittedEstimator(BaseEstimator):  # type: ignore[misc]
+    """Base class of all estimators: what they tell by their model."""
+
+    model_: Model | Ensemble
+    n_jobs: int | None
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        # Cached: searches call this several times per fit.
+        names: list[str] = super()._get_param_names()
+        return names
+
+    @property
+    def feature_importances_(self) -> Floats:
+        """How much each column contributed, as shares of 1."""
+        check_is_fitted(self)
+        return self.model_.feature_importances
+
+    def predict(self, X: object) -> NDArray[np.generic]:
+        """Return the most probable class, or the expected number, of each row."""
+        check_is_fitted(self)
+        return self.model_.predict(FINGERPRINTS.known_table(X), self.n_jobs)
+
+    def apply(self, X: object) -> Ints:
+        """Return the node that each row arrives at (or mostly arrives at)."""
+        check_is_fitted(self)
+        return self.model_.apply(X, self.n_jobs)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class ProbabilityEstimator(ClassifierMixin, FittedEstimator):  # type: ignore[misc]
+    """An estimator that predicts classes, and their probabilities."""
+
+    def _labels(self, y: object) -> object:
+        return FINGERPRINTS.known_labels(one_dimensional(y))
+
+    def predict_proba(self, X: object) -> Floats:
+        """Return the probability of each class, in the order of ``classes_``."""
+        check_is_fitted(self)
+        return self.model_.predict_proba(FINGERPRINTS.known_table(X), self.n_jobs)
+
+    def predict_log_proba(self, X: object) -> Floats:
+        """Return the logarithms of the probabilities; -inf where one is 0."""
+        with np.errstate(divide="ignore"):
+            logs: Floats = np.log(self.predict_proba(X))
+        return logs
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class TreeEstimator(BaseEstimator):  # type: ignore[misc]
+class TreeEstimator(FittedEstimator):
     """Base class of estimators around :func:`~branchwise.fit.fit_tree`.
 
     The fields are parameters, which ``recipe/parameters.toml`` declares; the ones of
@@ -113,13 +174,6 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     validation_fraction: float | None = None
     ccp_alpha: float | str = 0.0
     n_jobs: int | None = None
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        # Cached: searches call this several times per fit.
-        names: list[str] = super()._get_param_names()
-        return names
 
     @property
     def recipe(self) -> Recipe:
@@ -240,22 +294,6 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.model_.tree
 
-    @property
-    def feature_importances_(self) -> Floats:
-        """How much each column contributed, as shares of 1."""
-        check_is_fitted(self)
-        return self.model_.feature_importances
-
-    def predict(self, X: object) -> NDArray[np.generic]:
-        """Return the most probable class, or the expected number, of each row."""
-        check_is_fitted(self)
-        return self.model_.predict(FINGERPRINTS.known_table(X), self.n_jobs)
-
-    def apply(self, X: object) -> Ints:
-        """Return the node that each row arrives at (or mostly arrives at)."""
-        check_is_fitted(self)
-        return self.model_.apply(X, self.n_jobs)
-
     def decision_path(self, X: object) -> csr_matrix:
         """Return which nodes each row visits, as a sparse rows x nodes matrix."""
         check_is_fitted(self)
@@ -286,19 +324,9 @@ class TreeEstimator(BaseEstimator):  # type: ignore[misc]
     def _tree_html(self) -> str:
         return self.model_._repr_html_() if hasattr(self, "model_") else ""
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
+class TreeClassifier(ProbabilityEstimator, TreeEstimator):
     """A tree estimator that predicts classes."""
 
     confidence: float = 0.25
@@ -311,9 +339,6 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
 
     def _check_criterion(self, criterion: object) -> None:
         check_classes_criterion(criterion, "CARTRegressor")
-
-    def _labels(self, y: object) -> object:
-        return FINGERPRINTS.known_labels(one_dimensional(y))
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
         """Return the share of rows, by weight, whose class is predicted right.
@@ -342,17 +367,6 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             labels = np.array([position[label] for label in found])[labels]
         right: NDArray[np.bool_] = labels == predicted
         return right
-
-    def predict_proba(self, X: object) -> Floats:
-        """Return the probability of each class, in the order of ``classes_``."""
-        check_is_fitted(self)
-        return self.model_.predict_proba(FINGERPRINTS.known_table(X), self.n_jobs)
-
-    def predict_log_proba(self, X: object) -> Floats:
-        """Return the logarithms of the probabilities; -inf where one is 0."""
-        with np.errstate(divide="ignore"):
-            logs: Floats = np.log(self.predict_proba(X))
-        return logs
 
 
 def set_seen_columns(estimator: Any, schema: Schema) -> None:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrays import Ints
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.fit import fit_ensemble
-from branchwise.estimators.base import FINGERPRINTS, one_dimensional, set_seen_columns
+from branchwise.estimators.base import (
+    FINGERPRINTS,
+    FittedEstimator,
+    ProbabilityEstimator,
+    one_dimensional,
+    set_seen_columns,
+)
 from branchwise.model import Model
 from branchwise.recipe import FIELDS
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
@@ -40,7 +44,7 @@ def given_fields(estimator: BaseEstimator) -> dict[str, Any]:
     }
 
 
-class EnsembleEstimator(BaseEstimator):  # type: ignore[misc]
+class EnsembleEstimator(FittedEstimator):
     """Base class of estimators around an :class:`~branchwise.ensemble.Ensemble`."""
 
     #: What fitted estimators have, for their docstrings.
@@ -62,13 +66,6 @@ feature_importances_ : ndarray
 """
     model_: Ensemble
     n_jobs: int | None
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        # Cached: searches call this several times per fit.
-        names: list[str] = super()._get_param_names()
-        return names
 
     @property
     def recipe(self) -> EnsembleRecipe:
@@ -150,22 +147,6 @@ feature_importances_ : ndarray
         check_is_fitted(self)
         return len(self.model_)
 
-    @property
-    def feature_importances_(self) -> Floats:
-        """How much each column contributed to the trees, as shares of 1."""
-        check_is_fitted(self)
-        return self.model_.feature_importances
-
-    def predict(self, X: object) -> NDArray[np.generic]:
-        """Return the class, or the expected number, of each row."""
-        check_is_fitted(self)
-        return self.model_.predict(FINGERPRINTS.known_table(X), self.n_jobs)
-
-    def apply(self, X: object) -> Ints:
-        """Return the node of each tree that each row (mostly) arrives at."""
-        check_is_fitted(self)
-        return self.model_.apply(X, self.n_jobs)
-
     def decision_path(self, X: object) -> tuple[csr_matrix, Ints]:
         """Return which nodes each row visits, and the first node of each tree."""
         check_is_fitted(self)
@@ -179,33 +160,9 @@ feature_importances_ : ndarray
         sizes = [len(tree) for tree in self.model_.trees]
         return hstack(paths).tocsr(), np.cumsum([0, *sizes])
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
-
-
-class EnsembleClassifier(ClassifierMixin, EnsembleEstimator):  # type: ignore[misc]
+class EnsembleClassifier(ProbabilityEstimator, EnsembleEstimator):
     """An estimator of an ensemble that predicts classes."""
-
-    def _labels(self, y: object) -> object:
-        return FINGERPRINTS.known_labels(one_dimensional(y))
-
-    def predict_proba(self, X: object) -> Floats:
-        """Return the probability of each class, in the order of ``classes_``."""
-        check_is_fitted(self)
-        return self.model_.predict_proba(FINGERPRINTS.known_table(X), self.n_jobs)
-
-    def predict_log_proba(self, X: object) -> Floats:
-        """Return the logarithms of the probabilities; -inf where one is 0."""
-        with np.errstate(divide="ignore"):
-            logs: Floats = np.log(self.predict_proba(X))
-        return logs
 
 
 def seed_of(random_state: object) -> int:

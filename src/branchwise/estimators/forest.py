@@ -37,7 +37,7 @@ from branchwise.recipe.parameters import (
 from branchwise.tree.tree import Tree
 
 
-class SampledEstimator(ForestReading, EnsembleEstimator):
+class SampledEstimator(ForestReading):
     """Base class of ensembles whose trees have their own samples of the rows."""
 
     attributes_section = (

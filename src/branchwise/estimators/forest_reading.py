@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats
@@ -16,10 +15,11 @@ from branchwise.ensemble.forest_rules import ForestRules
 from branchwise.ensemble.importances import Importances
 from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.ensemble.proximities import Prototypes
+from branchwise.estimators.ensemble import EnsembleEstimator
 from branchwise.explain.explanation import Explanations
 
 
-class ForestReading(BaseEstimator):  # type: ignore[misc]
+class ForestReading(EnsembleEstimator):
     """Delegations to the fitted :class:`~branchwise.ensemble.ensemble.Ensemble`."""
 
     model_: Ensemble
