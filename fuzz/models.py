@@ -41,7 +41,7 @@ from branchwise import model_file as persist
 from branchwise.data.table_schema import Column
 from branchwise.ensemble.ensemble import Ensemble
 from limits import time_limit
-from mixed_ensembles import damaged, small_ensemble
+from mixed_ensembles import boosted_ensembles, damaged, small_ensemble
 from mixed_trees import ESTIMATORS, random_model
 from model_mutations import damage_bytes, damage_meaning, damage_value, paths_of
 
@@ -76,7 +76,9 @@ def sources() -> list[tuple[bytes, Any, list[Any]]]:
 @lru_cache(maxsize=1)
 def ensemble_sources() -> list[tuple[bytes, Any]]:
     """Return valid files of ensembles, parsed."""
-    made = (small_ensemble(number, number).to_bytes() for number in range(N_SOURCES))
+    ensembles = [small_ensemble(number, number) for number in range(N_SOURCES)]
+    ensembles += boosted_ensembles()
+    made = (ensemble.to_bytes() for ensemble in ensembles)
     return [(content, json.loads(content)) for content in made]
 
 

@@ -10,10 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from branchwise import (
+    BoostedClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+)
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.model_file.array_text import array_of_text, array_text
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.tree.tree import ARRAYS, OPTIONAL_ARRAYS
+from forest_tables import mixed
 from mixed_trees import random_model
 from model_mutations import damage_bytes, damage_meaning, damage_value, paths_of
 
@@ -57,6 +63,20 @@ def small_ensemble(kind: int, seed: int) -> Ensemble:
     return Ensemble(ensemble.schema, trees, ensemble.recipe)
 
 
+@lru_cache(maxsize=1)
+def boosted_ensembles() -> list[Ensemble]:
+    """Return small ensembles by boosting: weights of trees, margins of classes."""
+    X, y = mixed(80)
+    rows = X.drop(columns="noise")
+    estimators = (
+        (BoostedClassifier(n_estimators=3, max_depth=2), y),
+        (GradientBoostingClassifier(n_estimators=3, max_depth=2), y),
+        (GradientBoostingClassifier(n_estimators=2, max_depth=2), X["size"]),
+        (GradientBoostingRegressor(n_estimators=3, max_depth=2), X["noise"]),
+    )
+    return [estimator.fit(rows, target).model_ for estimator, target in estimators]
+
+
 def damaged(content: bytes, document: Any, rng: random.Random) -> bytes:
     """Return the file of an ensemble with damage of some kind."""
     match rng.randrange(6):
@@ -97,8 +117,8 @@ def _damage_tree(document: Any, rng: random.Random) -> Any:
     """Damage the numbers of a tree, the schema or the recipe; write them anew."""
     at = rng.randrange(len(document["trees"]))
     tree = document["trees"][at]
-    width = max(1, len(document["schema"]["classes"]))
-    lists = {key: _numbers(text, key, width) for key, text in tree.items()}
+    n_nodes = len(array_of_text(tree["column"], "column", False))
+    lists = {key: _numbers(text, key, n_nodes) for key, text in tree.items()}
     changed = damage_meaning({**document, "tree": lists, "trees": None}, rng)
     lists = changed.pop("tree")
     texts = {key: _text(lists[key], key) for key in lists}
@@ -106,10 +126,10 @@ def _damage_tree(document: Any, rng: random.Random) -> Any:
     return {**changed, "trees": trees}
 
 
-def _numbers(text: str, key: str, width: int) -> list[Any]:
+def _numbers(text: str, key: str, n_nodes: int) -> list[Any]:
     array = array_of_text(text, key, key in FLOATS)
     if key in ("weights", "class_cases"):
-        return array.reshape(-1, width).tolist()
+        return array.reshape(n_nodes, -1).tolist()
     return [None if number != number else number for number in array.tolist()]
 
 
