@@ -300,6 +300,7 @@ C45_ONLY = [option for option, row in GROWING.items() if row.beside == C45]
 WHOLE = f"{C45} --no-prune --format json"
 BEST = "-o {}/best.json"
 LISTED = "--generalise {}/rows.csv"
+FOREST = "-a forest --n-estimators 3 -o {}/forest.json"
 #: What is particular to one subcommand.
 OWN = {
     # What only a model file and its predictions have.
@@ -313,6 +314,13 @@ OWN = {
     ("fit", "--timeout"): Row("--timeout 9"),
     ("fit", "--scheduler"): Row("--scheduler x"),
     ("fit", "--master"): Row("--master x"),
+    ("fit", "--base"): Row("--base id3", FOREST),
+    ("fit", "--n-estimators"): Row("--n-estimators 2", FOREST),
+    ("fit", "--max-features"): Row("--max-features all", FOREST),
+    ("fit", "--no-bootstrap"): Row("--no-bootstrap", FOREST),
+    ("fit", "--max-samples"): Row("--max-samples 0.3", FOREST),
+    ("fit", "--voting"): Row("--voting hard", f"{FOREST} --max-depth 2"),
+    ("fit", "--random-state"): Row("--random-state 1", FOREST),
     ("predict", "--proba"): Row("--proba"),
     ("predict", "--keep"): Row("--keep"),
     ("predict", "--escape-formulas"): Row("--escape-formulas", "--keep", usual=True),
@@ -343,6 +351,8 @@ OWN = {
     ("steps", "--m"): Row("--m 900", "--probabilities m-estimate --node all"),
     ("explain", "--set"): Row("--set c=x", "--row 0"),
     ("explain", "--level"): Row("--level 0.5"),
+    ("explain", "--shap"): Row("--shap"),
+    ("explain", "--background"): Row("--background {}/rows.csv", "--shap"),
     ("what-if", "--set"): Row("--set n=9"),
     ("what-if", "--target"): Row("--target c"),
     ("what-if", "--row"): Row("--row 5"),
