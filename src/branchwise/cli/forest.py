@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.cli.options import growing, read_na_values
 from branchwise.cli.options.engine import check_remote_options, engine_for
+from branchwise.cli.show import note_written
 from branchwise.cli.support import (
     Reporter,
     check_outputs,
@@ -104,11 +105,7 @@ def _report(
         f"forest of {counted(len(forest), f'{algorithm} tree')} "
         f"({counted(described['nodes'], 'node')}) from {counted(n_rows, 'row')}"
     )
-    if output is None:
-        reporter.note(f"{summary}; -o FILE writes it to a model file.")
-    else:
-        position = "standard output" if output == STANDARD_STREAM else output
-        reporter.note(f"{summary} written to {position}.")
+    note_written(summary, output, reporter)
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
     if output_format == "json":

@@ -228,6 +228,15 @@ def write_model(model: Model, output: str) -> None:
         stream.write(model.to_bytes())
 
 
+def note_written(summary: str, output: str | None, reporter: Reporter) -> None:
+    """Note where a model was written."""
+    if output is None:
+        reporter.note(f"{summary}; -o FILE writes it to a model file.")
+    else:
+        position = "standard output" if output == STANDARD_STREAM else output
+        reporter.note(f"{summary} written to {position}.")
+
+
 def report_model(
     model: Model,
     summary: str,
@@ -239,11 +248,7 @@ def report_model(
 
     ``summary`` tells how large it is and what it was made from.
     """
-    if output is None:
-        reporter.note(f"{summary}; -o FILE writes it to a model file.")
-    else:
-        position = "standard output" if output == STANDARD_STREAM else output
-        reporter.note(f"{summary} written to {position}.")
+    note_written(summary, output, reporter)
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
     if output_format == "json":
