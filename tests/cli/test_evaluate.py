@@ -172,7 +172,7 @@ def test_notes_go_to_standard_error(votes):
             [WEATHER, "-t", "play", "--compare", "id3,c5"],
             (
                 "--compare names 'c5'. The algorithms are 'id3', 'c4.5', 'cart', "
-                "'forest', 'sklearn'"
+                "'forest', 'boosted', 'sklearn'"
             ),
         ),
         (

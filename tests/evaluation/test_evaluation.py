@@ -194,8 +194,11 @@ def test_weights_are_for_fitting():
 
 def test_forests_by_name():
     X, y = {"x": list(range(60))}, np.array([at > 30 for at in range(60)])
-    found = compare(["forest", "id3"], X, y, cv=3)
+    found = compare(["forest", "boosted", "id3"], X, y, cv=3)
     assert found["forest"]["accuracy"].mean > 0.9
+    assert found["boosted"]["accuracy"].mean > 0.9
+    with pytest.raises(ParameterError, match="no algorithm 'boosted' that predicts"):
+        candidate("boosted", regression=True)
     found = compare(["forest"], X, np.arange(60.0), cv=3, regression=True)
     assert found["forest"]["R2"].mean > 0.9
 

@@ -79,12 +79,14 @@ class FoldOptions:
             check_idle({"--cv": self.cv, "--repeats": self.repeats}, why)
         check_share("--hold-out", self.hold_out)
         trees = ("cart",) if self.regression else growing.ALGORITHMS
-        known = (*trees, "forest", "sklearn", "baseline")
+        ensembles = ("forest",) if self.regression else ("forest", "boosted")
+        known = (*trees, *ensembles, "sklearn", "baseline")
         unknown = [name for name in self.names if name not in known]
         if self.compare is not None and unknown:
             raise ParameterError(
                 f"--compare names {quoted(unknown)}. The algorithms are "
-                f"{quoted(known)}" + (" with --regression." if self.regression else ".")
+                f"{quoted(known, 9)}"
+                + (" with --regression." if self.regression else ".")
             )
 
 

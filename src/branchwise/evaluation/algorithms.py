@@ -27,6 +27,7 @@ from branchwise.estimators import (
     ID3Classifier,
 )
 from branchwise.estimators.base import TreeEstimator
+from branchwise.estimators.boosting import BoostedClassifier
 from branchwise.estimators.forest import RandomForestClassifier, RandomForestRegressor
 from branchwise.evaluation.trials import candidate_key
 
@@ -41,7 +42,8 @@ CLASSIFIERS: Mapping[str, type[TreeEstimator]] = {
     "cart": CARTClassifier,
 }
 FOREST = "forest"
-CANDIDATES = (*CLASSIFIERS, FOREST, SKLEARN, BASELINE)
+BOOSTED = "boosted"
+CANDIDATES = (*CLASSIFIERS, FOREST, BOOSTED, SKLEARN, BASELINE)
 
 
 def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
@@ -49,7 +51,7 @@ def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
 
     Parameters
     ----------
-    name : {"id3", "c4.5", "cart", "forest", "sklearn", "baseline"}
+    name : {"id3", "c4.5", "cart", "forest", "boosted", "sklearn", "baseline"}
         Which algorithm.
     regression : bool
         Whether numbers are to be predicted.
@@ -64,6 +66,8 @@ def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
     if name == FOREST:
         forest = RandomForestRegressor if regression else RandomForestClassifier
         return forest(**parameters)
+    if name == BOOSTED and not regression:
+        return BoostedClassifier(**parameters)
     if regression and name == "cart":
         return CARTRegressor(**parameters)
     if name not in CLASSIFIERS or regression:
