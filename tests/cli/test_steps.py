@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from branchwise import datasets
 from branchwise.cli.main import app
 from branchwise.cli.options.engine import engine_options
+from branchwise.cli.options.growing import forest_options
 
 WEATHER = datasets.path("weather")
 TENNIS = datasets.path("tennis")
@@ -50,10 +51,12 @@ def test_help():
         assert option in text
     fitted = {w for w in output("fit", "--help").split() if w.startswith("--")}
     here = {w for w in text.split() if w.startswith("--")}
-    of_engines = {
-        "--" + name.replace("_", "-") for name in signature(engine_options).parameters
+    others = {
+        "--" + name.replace("_", "-")
+        for group in (engine_options, forest_options)
+        for name in signature(group).parameters
     }
-    assert fitted - here - of_engines == {"--format"}
+    assert fitted - here - others == {"--format"}
 
 
 def test_the_root_of_a_tree_that_is_grown():

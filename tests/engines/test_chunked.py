@@ -17,10 +17,10 @@ from branchwise import CARTRegressor, DataError, ParameterError, datasets, fit_t
 from branchwise.engines import chunked
 from branchwise.engines.base import Task
 from branchwise.engines.chunked import ChunkedTable
+from branchwise.ensemble.stored_model import load
 from branchwise.files import dataset as part_files
 from branchwise.files.dataset import StreamedTable, files_of
 from branchwise.files.options import Reading
-from branchwise.model import load
 from branchwise.recipe import C45, CART, ID3
 from branchwise.train.train import task_of
 from selection import first_fast

@@ -166,7 +166,7 @@ def test_costs_pickles_importances_and_views() -> None:
     assert "boosting of 5 CART trees" in repr(boosted.model_)
     with pytest.raises(ExportError, match="hold forests and bagged trees"):
         boosted.model_.export("python")
-    with pytest.raises(ParameterError, match="correct each other"):
+    with pytest.raises(ParameterError, match="Out-of-bag predictions need a forest"):
         boosted.model_.out_of_bag()
 
 

@@ -18,6 +18,7 @@ from branchwise.recipe import (
     default_text,
     pruning_of,
 )
+from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS
 from branchwise.recipe.parameters import PARAMETERS
 
 ESTIMATORS = {
@@ -57,8 +58,10 @@ def test_docstrings_explain_every_parameter(estimator):
 
 def test_every_field_of_a_recipe_is_declared():
     assert set(FIELDS) <= set(PARAMETERS)
+    assert set(ENSEMBLE_FIELDS) - {"tree", "balanced_subsample"} <= set(PARAMETERS)
     recipe_only = {p.name for p in PARAMETERS.values() if not p.algorithms}
-    assert recipe_only <= set(FIELDS)
+    of_estimators = {"estimator", "oob_score", "subsample", "warm_start"}
+    assert recipe_only - of_estimators <= set(FIELDS) | set(ENSEMBLE_FIELDS)
     assert len({PARAMETERS[name].file_key for name in FIELDS}) == len(FIELDS)
 
 

@@ -43,10 +43,10 @@ class BaggedTrees(SampledEstimator):
     Examples
     --------
     >>> from branchwise import BaggedTrees, C45Classifier, datasets
-    >>> votes = datasets.load("votes")
-    >>> bagged = BaggedTrees(estimator=C45Classifier(), n_estimators=25, oob_score=True)
-    >>> bagged.fit(votes.X, votes.y).predict(votes.X)[:2].tolist()
-    ['republican', 'republican']
+    >>> tennis = datasets.load("tennis")
+    >>> bagged = BaggedTrees(estimator=C45Classifier(), n_estimators=25)
+    >>> bagged.fit(tennis.X, tennis.y).predict(tennis.X)[:3].tolist()
+    ['no', 'no', 'yes']
     """
 
     estimator: TreeEstimator | None = None
