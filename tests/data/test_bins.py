@@ -5,10 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from branchwise import ID3Classifier, ParameterError, Recipe, datasets, fit_tree
+from branchwise import (
+    CARTClassifier,
+    ID3Classifier,
+    ParameterError,
+    Recipe,
+    datasets,
+    fit_tree,
+)
 from branchwise.data.bins import bin_codes, bin_columns, numbers_of_thresholds
 from branchwise.data.table_schema import Column, Columns
 from branchwise.native import extension
+from branchwise.train import train
 
 KERNELS = ["reference", "native"]
 
@@ -200,3 +208,17 @@ def test_a_model_file_tells_the_bins_only_where_there_are_some(tmp_path):
     fit_tree(X, y).save(path)
     assert "max_bins" not in path.read_text()
     assert load(path).recipe.max_bins is None
+
+
+@pytest.mark.parametrize("max_bins", [8, 400])
+def test_a_tree_that_is_left_to_the_reference_has_the_same_bins(max_bins, monkeypatch):
+    """p-values close to their limit are left to it, after the kernel made codes."""
+    rng = np.random.default_rng(0)
+    X = {"a": rng.normal(size=2000), "b": rng.normal(size=2000)}
+    X["a"][rng.random(2000) < 0.2] = np.nan
+    y = np.where(np.isnan(X["a"]) | (X["b"] > 0.3), "p", "q")
+    tree = CARTClassifier(max_bins=max_bins, max_p_value=0.05, max_depth=4)
+    monkeypatch.setenv("BRANCHWISE_CACHE", "off")
+    native = tree.fit(X, y).model_
+    monkeypatch.setattr(train.native, "grow_native", lambda *_: None)
+    assert tree.fit(X, y).model_ == native

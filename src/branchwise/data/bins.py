@@ -76,6 +76,17 @@ def bin_codes(
     return replace(data, data=tuple(cells)), edges
 
 
+def codes_as_numbers(columns: Sequence[Column], data: Columns) -> Columns:
+    """Return bins as :func:`bin_columns` has them, from those of :func:`bin_codes`."""
+    cells = [
+        np.where(codes == np.iinfo(codes.dtype).max, np.nan, codes.astype(np.float64))
+        if column.is_numeric and codes.dtype.kind == "u"
+        else codes
+        for column, codes in zip(columns, data.data, strict=True)
+    ]
+    return replace(data, data=tuple(cells))
+
+
 def _edges(numbers: Floats, max_bins: int) -> Floats | None:
     """Return edges of bins of about equal size, or None for few distinct numbers."""
     distinct, count = np.unique(numbers[~np.isnan(numbers)], return_counts=True)

@@ -35,8 +35,7 @@ def grow_trees(
     n_columns = len(training.columns)
     max_features = min(recipe.columns_drawn(n_columns), n_columns)
     random_splits = recipe.splitter == "random"
-    # Random splits are made by the reference, whose bins are numbers.
-    native = is_native(training, recipe.tree) and not random_splits
+    native = is_native(training, recipe.tree)
     binned, edges = in_bins(
         training, training.grid(recipe.tree), recipe.tree, native, threads
     )

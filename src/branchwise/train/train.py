@@ -21,6 +21,7 @@ from branchwise.data.bins import (
     bin_codes,
     bin_columns,
     bins_of_thresholds,
+    codes_as_numbers,
     numbers_of_thresholds,
 )
 from branchwise.data.encoded_table import LRUCache, digest
@@ -237,7 +238,9 @@ def _whole(
             )
         if grown is not None:
             return finished(grown, scale, grid)
-    engine = training.engine(grid)
+    # The reference takes bins as numbers.
+    data = codes_as_numbers(columns, data)
+    engine = replace(training, data=data).engine(grid)
     tree = grow(engine, columns, recipe, progress, drawn=drawn)
     return finished(tree, engine.scale, grid)
 
