@@ -21,6 +21,7 @@ from branchwise import (
     ParameterError,
     datasets,
 )
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from forest_tables import mixed
 
 
@@ -188,3 +189,8 @@ def test_errors(given: dict[str, Any], message: str) -> None:
     X, y = mixed(50)
     with pytest.raises(ParameterError, match=message):
         BoostedClassifier(**given).fit(X, y)
+
+
+def test_weights_of_trees_are_those_of_votes() -> None:
+    with pytest.raises(ParameterError, match="method='boosted' adds up weighted votes"):
+        EnsembleRecipe(method="boosted", voting="soft")

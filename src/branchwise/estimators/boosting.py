@@ -16,11 +16,10 @@ from branchwise.estimators.base import check_classes_criterion, documented
 from branchwise.estimators.ensemble import (
     EnsembleClassifier,
     EnsembleEstimator,
-    given_fields,
     seed_of,
 )
 from branchwise.recipe import C45, CART, ID3, Recipe, unpruned
-from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Loss
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Loss, given_fields
 from branchwise.recipe.parameters import PARAMETERS, Policy, canonical, choice
 
 #: The algorithms of boosted trees; those of C4.5 are pruned, as Quinlan's are.
@@ -143,7 +142,7 @@ class BoostedClassifier(_BoostingClassifier):
         """The recipe of the trees."""
         PARAMETERS["base"].check(self.base)
         PARAMETERS["prune"].check(self.prune)
-        recipe, values = _BASES[self.base], given_fields(self)
+        recipe, values = _BASES[self.base], given_fields(vars(self))
         recipe = recipe if self.prune else unpruned(recipe)
         criterion = canonical(values.get("criterion", recipe.criterion))
         check_classes_criterion(criterion, "GradientBoostingRegressor")
@@ -210,7 +209,7 @@ class GradientEstimator(BoostingEstimator):
         PARAMETERS["subsample"].check(self.subsample)
         regression = replace(CART, criterion="variance")
         return EnsembleRecipe(
-            tree=replace(regression, **given_fields(self)),
+            tree=replace(regression, **given_fields(vars(self))),
             n_estimators=self.n_estimators,
             max_features=self.max_features,
             bootstrap=False,

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, hstack
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Ints
@@ -20,28 +19,8 @@ from branchwise.estimators.base import (
     set_seen_columns,
 )
 from branchwise.model import Model
-from branchwise.recipe import FIELDS
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.recipe.parameters import PARAMETERS
-
-#: Parameters that trees have from their algorithm unless they are given.
-_BY_BASE = (
-    "criterion",
-    "missing",
-    "unseen",
-    "min_samples_leaf",
-    "min_samples_branch",
-)
-
-
-def given_fields(estimator: BaseEstimator) -> dict[str, Any]:
-    """Return the fields of the trees' recipe that an estimator has values for."""
-    given = vars(estimator)
-    return {
-        name: given[name]
-        for name in FIELDS
-        if name in given and not (name in _BY_BASE and given[name] is None)
-    }
 
 
 class EnsembleEstimator(FittedEstimator):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from branchwise.errors import ParameterError
-from branchwise.recipe import C45, CART, ID3, Recipe, unpruned
+from branchwise.recipe import C45, CART, FIELDS, ID3, Recipe, unpruned
 from branchwise.recipe.parameters import PARAMETERS, is_whole
 
 Voting = Literal["soft", "hard"]
@@ -45,6 +45,25 @@ TREE_PARAMETERS = (
 )
 
 
+#: Parameters that trees have from their algorithm unless they are given.
+_BY_BASE = (
+    "criterion",
+    "missing",
+    "unseen",
+    "min_samples_leaf",
+    "min_samples_branch",
+)
+
+
+def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of the trees' recipe that parameters have values for."""
+    return {
+        name: given[name]
+        for name in FIELDS
+        if name in given and not (name in _BY_BASE and given[name] is None)
+    }
+
+
 def tree_recipe(base: str, regression: bool, given: Mapping[str, Any]) -> Recipe:
     """Return the recipe of the trees of a forest.
 
@@ -59,12 +78,7 @@ def tree_recipe(base: str, regression: bool, given: Mapping[str, Any]) -> Recipe
     recipe = BASES[base]
     if regression:
         recipe = replace(recipe, criterion="variance")
-    by_base = ("criterion", "missing", "unseen", "min_samples_leaf")
-    values = {
-        name: given[name]
-        for name in TREE_PARAMETERS
-        if name in given and not (name in by_base and given[name] is None)
-    }
+    values = given_fields(given)
     if values.get("pruning") is None and values.get("ccp_alpha", 0) != 0:
         values["pruning"] = "cost-complexity"
     return replace(recipe, **values)
@@ -118,6 +132,11 @@ class EnsembleRecipe:
             raise ParameterError(
                 "validation_fraction must be a share between 0 and 1, such as 0.1. Got "
                 "None; leave out n_iter_no_change to hold out no rows."
+            )
+        if self.method == "boosted" and self.voting != "hard":
+            raise ParameterError(
+                "method='boosted' adds up weighted votes, voting='hard'. Got "
+                f"voting={self.voting!r}."
             )
         if self.voting == "hard" and self.tree.is_regression:
             raise ParameterError(
