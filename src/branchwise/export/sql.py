@@ -34,9 +34,9 @@ from branchwise.export.sql_cases import (
     Wording,
     blocks_of_ends,
     expression,
-    query,
 )
 from branchwise.export.sql_ensemble import ensemble_steps
+from branchwise.export.sql_query import query
 from branchwise.files.database import (
     IN_MEMORY,
     is_one_select,

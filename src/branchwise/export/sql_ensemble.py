@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from branchwise.errors import ExportError
 from branchwise.export.plan import Node, Plan
-from branchwise.export.sql_cases import Cases, Lookup, Names, Wording, ends_at, joins_of
+from branchwise.export.sql_cases import Cases, Names, Wording, ends_at
+from branchwise.export.sql_query import Lookup, joins_of
 from branchwise.files.sql_dialects import Dialect
 
 #: Joins of one step.
