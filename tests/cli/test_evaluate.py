@@ -172,14 +172,14 @@ def test_notes_go_to_standard_error(votes):
             [WEATHER, "-t", "play", "--compare", "id3,c5"],
             (
                 "--compare names 'c5'. The algorithms are 'id3', 'c4.5', 'cart', "
-                "'forest', 'boosted', 'sklearn'"
+                "'forest', 'boosted', 'gradient', 'sklearn'"
             ),
         ),
         (
             [WEATHER, "-t", "play", "--compare", "id3", "--regression"],
             (
-                "The algorithms are 'cart', 'forest', 'sklearn', 'baseline' with "
-                "--regression."
+                "The algorithms are 'cart', 'forest', 'gradient', 'sklearn', "
+                "'baseline' with --regression."
             ),
         ),
         (

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from branchwise import datasets
 from branchwise.cli.main import app
 from branchwise.cli.options.engine import engine_options
-from branchwise.cli.options.growing import forest_options
+from branchwise.cli.options.growing import ensemble_options
 
 WEATHER = datasets.path("weather")
 TENNIS = datasets.path("tennis")
@@ -49,11 +49,13 @@ def test_help():
     assert "branchwise steps data.csv --target play" in text
     for option in ("--node", "--style", "--model", "--min-gain", "--ccp-alpha", "-o"):
         assert option in text
-    fitted = {w for w in output("fit", "--help").split() if w.startswith("--")}
-    here = {w for w in text.split() if w.startswith("--")}
+    fitted, here = (
+        {word.strip(".,") for word in page.split() if word.startswith("--")}
+        for page in (output("fit", "--help"), text)
+    )
     others = {
         "--" + name.replace("_", "-")
-        for group in (engine_options, forest_options)
+        for group in (engine_options, ensemble_options)
         for name in signature(group).parameters
     }
     assert fitted - here - others == {"--format"}

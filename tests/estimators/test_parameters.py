@@ -282,10 +282,28 @@ GROWING = {
     "--probabilities": Row("--probabilities laplace"),
     "--m": Row("--m 900", "--probabilities m-estimate"),
 }
+FOREST = "-a forest --n-estimators 3"
+GRADIENT = "-a gradient --n-estimators 3"
+ENSEMBLES = {
+    "--base": Row("--base id3", FOREST),
+    "--n-estimators": Row("--n-estimators 2", FOREST),
+    "--max-features": Row("--max-features all", FOREST),
+    "--no-bootstrap": Row("--no-bootstrap", FOREST),
+    "--max-samples": Row("--max-samples 0.3", FOREST),
+    "--splitter": Row("--splitter random", FOREST),
+    "--voting": Row("--voting hard", f"{FOREST} --max-depth 2"),
+    "--random-state": Row("--random-state 1", FOREST),
+    "--loss": Row("--loss poisson", f"{GRADIENT} --regression -t k"),
+    "--learning-rate": Row("--learning-rate 0.9", GRADIENT),
+    "--subsample": Row("--subsample 0.5", GRADIENT),
+    "--n-iter-no-change": Row("--n-iter-no-change 1", "-a gradient --max-depth 1"),
+    "--tol": Row("--tol 9", "-a gradient --n-iter-no-change 1"),
+}
 #: Options of several subcommands that do the same there.
 SHARED = {
     **READING,
     **GROWING,
+    **ENSEMBLES,
     "--target": Row("-t k"),
     "--format": Row("--format json"),
     "--output": Row("-o {}/written"),
@@ -300,7 +318,6 @@ C45_ONLY = [option for option, row in GROWING.items() if row.beside == C45]
 WHOLE = f"{C45} --no-prune --format json"
 BEST = "-o {}/best.json"
 LISTED = "--generalise {}/rows.csv"
-FOREST = "-a forest --n-estimators 3 -o {}/forest.json"
 #: What is particular to one subcommand.
 OWN = {
     # What only a model file and its predictions have.
@@ -314,13 +331,10 @@ OWN = {
     ("fit", "--timeout"): Row("--timeout 9"),
     ("fit", "--scheduler"): Row("--scheduler x"),
     ("fit", "--master"): Row("--master x"),
-    ("fit", "--base"): Row("--base id3", FOREST),
-    ("fit", "--n-estimators"): Row("--n-estimators 2", FOREST),
-    ("fit", "--max-features"): Row("--max-features all", FOREST),
-    ("fit", "--no-bootstrap"): Row("--no-bootstrap", FOREST),
-    ("fit", "--max-samples"): Row("--max-samples 0.3", FOREST),
-    ("fit", "--voting"): Row("--voting hard", f"{FOREST} --max-depth 2"),
-    ("fit", "--random-state"): Row("--random-state 1", FOREST),
+    **{
+        ("fit", option): Row(row.arguments, f"{row.beside} -o {{}}/ensemble.json")
+        for option, row in ENSEMBLES.items()
+    },
     ("predict", "--proba"): Row("--proba"),
     ("predict", "--keep"): Row("--keep"),
     ("predict", "--escape-formulas"): Row("--escape-formulas", "--keep", usual=True),
@@ -427,7 +441,10 @@ NO_RESULTS = {"--n-jobs", "--jobs", "--quiet", "--no-open"}
 #: Whose every run takes seconds.
 SLOW = ("evaluate", "tune", "report")
 #: Where options that several subcommands have are tried out in the quick tests.
-TRIED_IN = {**dict.fromkeys(READING, "schema"), **dict.fromkeys(GROWING, "fit")}
+TRIED_IN = {
+    **dict.fromkeys(READING, "schema"),
+    **dict.fromkeys((*GROWING, *ENSEMBLES), "fit"),
+}
 
 
 def options_of(subcommand: str) -> list[str]:

@@ -6,7 +6,18 @@ import inspect
 
 import pytest
 
-from branchwise import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
+from branchwise import (
+    BoostedClassifier,
+    C45Classifier,
+    CARTClassifier,
+    CARTRegressor,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    ID3Classifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from branchwise.cli.options.ensemble_growing import ensemble_recipe
 from branchwise.errors import ParameterError
 from branchwise.recipe import (
     C45,
@@ -18,7 +29,7 @@ from branchwise.recipe import (
     default_text,
     pruning_of,
 )
-from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS
+from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, ENSEMBLE_PARAMETERS
 from branchwise.recipe.parameters import PARAMETERS
 
 ESTIMATORS = {
@@ -27,6 +38,15 @@ ESTIMATORS = {
     "cart": CARTClassifier,
     "cart --regression": CARTRegressor,
 }
+ENSEMBLES = {
+    "forest": RandomForestClassifier,
+    "forest --regression": RandomForestRegressor,
+    "boosted": BoostedClassifier,
+    "gradient": GradientBoostingClassifier,
+    "gradient --regression": GradientBoostingRegressor,
+}
+#: Parameters of estimators of ensembles that the command line has no use for.
+OF_PYTHON = {"oob_score", "warm_start"}
 #: Parameters of ``fit``, not of the estimator itself.
 OF_FIT = {"validation", "weight"}
 
@@ -43,6 +63,18 @@ def test_estimators_have_the_defaults_of_the_recipes(algorithm):
         if name in FIELDS:
             assert parameter.default == getattr(RECIPES[algorithm], name), name
     assert ESTIMATORS[algorithm]().recipe == RECIPES[algorithm]
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_ensembles_have_the_parameters_that_are_declared(name):
+    estimator = ENSEMBLES[name]
+    own = set(inspect.signature(estimator).parameters) - OF_PYTHON
+    assert set(ENSEMBLE_PARAMETERS[name]) == own
+    algorithm, _, regression = name.partition(" ")
+    for parameter in own:
+        if PARAMETERS[parameter].group == "Ensembles":
+            assert algorithm in PARAMETERS[parameter].algorithms, parameter
+    assert ensemble_recipe(algorithm, bool(regression), {}) == estimator().recipe
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS.values())

@@ -78,9 +78,10 @@ class FoldOptions:
             why = "with --hold-out. Give one of them."
             check_idle({"--cv": self.cv, "--repeats": self.repeats}, why)
         check_share("--hold-out", self.hold_out)
-        trees = ("cart",) if self.regression else growing.ALGORITHMS
-        ensembles = ("forest",) if self.regression else ("forest", "boosted")
-        known = (*trees, *ensembles, "sklearn", "baseline")
+        trees = (*growing.ALGORITHMS, *growing.ENSEMBLES)
+        if self.regression:
+            trees = ("cart", "forest", "gradient")
+        known = (*trees, "sklearn", "baseline")
         unknown = [name for name in self.names if name not in known]
         if self.compare is not None and unknown:
             raise ParameterError(
@@ -228,7 +229,8 @@ def _evaluate_table(
 
 def _check_options(growth: Growth, folds: FoldOptions) -> None:
     """Reject options that no algorithm has."""
-    algorithms = [name for name in folds.names if name in growing.ALGORITHMS]
+    ours = (*growing.ALGORITHMS, *growing.ENSEMBLES)
+    algorithms = [name for name in folds.names if name in ours]
     if len(algorithms) == 1:
         growth.check(algorithms[0], folds.regression)
         return

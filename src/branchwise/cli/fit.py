@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 from branchwise.cli import options
-from branchwise.cli.forest import fit_forest
+from branchwise.cli.ensembles import fit_ensemble
 from branchwise.cli.options import growing, read_na_values, takes
 from branchwise.cli.options.engine import (
     RemoteTable,
@@ -46,7 +46,7 @@ _GROWING = "Growing the tree"
 
 @takes(
     growth=growing.growing_options,
-    forests=growing.forest_options,
+    ensembles=growing.ensemble_options,
     engines=engine_options,
     reading=options.reading_options,
 )
@@ -54,22 +54,24 @@ def fit(
     table_paths: list[str] = options.TABLES,
     target: str = options.TARGET,
     output: str | None = options.MODEL_OUTPUT,
-    algorithm: str | None = growing.FIT_ALGORITHM,
+    algorithm: str | None = growing.ALGORITHM,
     regression: bool = growing.REGRESSION,
     output_format: str = options.FORMAT,
     quiet: bool = options.QUIET,
     *,
     growth: dict[str, Any],
-    forests: dict[str, Any],
+    ensembles: dict[str, Any],
     engines: dict[str, Any],
     reading: Reading,
 ) -> None:
-    """Grow a decision tree, or a forest, from a table and write it to a model file."""
-    options = dict(locals()) | growth | forests | engines
+    """Grow a tree, a forest or boosted trees from a table; write a model file."""
+    options = dict(locals()) | growth | ensembles | engines
     validation = growth["validation"]
     reporter = Reporter(quiet)
-    if algorithm == growing.FOREST:
-        fit_forest(table_paths, output, output_format, options, reporter)
+    if algorithm in growing.ENSEMBLES:
+        fit_ensemble(
+            str(algorithm), table_paths, output, output_format, options, reporter
+        )
         return
     recipe = growing.recipe_of(algorithm, regression, options)
     check_two_streams(TABLE=table_paths[0], **{"--validation": validation})

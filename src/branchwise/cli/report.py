@@ -36,7 +36,7 @@ def report(
     table_path: str = options.TABLE,
     target: str = options.TARGET,
     output: str = _PAGE.option("--output", ...),
-    algorithm: str | None = growing.ALGORITHM,
+    algorithm: str | None = growing.TREE_ALGORITHM,
     regression: bool = growing.REGRESSION,
     title: str | None = options.TITLE,
     output_format: str = options.FORMAT,

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, check_without_table, takes
@@ -32,6 +32,9 @@ from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
 from branchwise.text.conditions import condition_of, phrase
 from branchwise.text.predictions import prediction
+
+if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
 
 #: What branchwise rules tells of a rule beyond the description of a model.
 _MORE_OF_RULES = frozenset(("coverage", "confidence", "interval", "sentence"))
@@ -213,8 +216,16 @@ def _numbered(model: Model, max_depth: int | None) -> Iterator[str]:
         yield f"{node:>{width}}  {indent}{way}: {said}"
 
 
-def size_of(model: Model) -> str:
-    """Write how large a tree is."""
+#: What ensembles are called.
+_KINDS = {"forest": "forest", "boosted": "boosting", "gradient": "gradient boosting"}
+
+
+def size_of(model: Model | Ensemble) -> str:
+    """Write how large a tree or an ensemble is."""
+    if not isinstance(model, Model):
+        kind = _KINDS[model.recipe.method]
+        trees = counted(len(model), f"{model.recipe.tree.algorithm} tree")
+        return f"{kind} of {trees} ({counted(sum(map(len, model.trees)), 'node')})"
     tree = model.tree
     return (
         f"tree of {counted(len(tree), 'node')} "
@@ -222,7 +233,7 @@ def size_of(model: Model) -> str:
     )
 
 
-def write_model(model: Model, output: str) -> None:
+def write_model(model: Model | Ensemble, output: str) -> None:
     """Write a model file, whole or not at all."""
     with open_output(output) as stream:
         stream.write(model.to_bytes())

@@ -57,7 +57,7 @@ def steps(
     digits: int = _PAGE.option("--digits", DIGITS, min=1, max=15),
     reveal: bool = _PAGE.flag("--reveal"),
     output: str | None = _PAGE.option("--output"),
-    algorithm: str | None = growing.ALGORITHM,
+    algorithm: str | None = growing.TREE_ALGORITHM,
     regression: bool = growing.REGRESSION,
     quiet: bool = options.QUIET,
     *,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, growing, split_entry, takes
-from branchwise.cli.show import report_model, size_of, write_model
+from branchwise.cli.show import note_written, size_of, write_model
 from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.rows import print_result
 from branchwise.cli.support.training import Growth, TrainingTable, growth_options
@@ -18,6 +18,7 @@ from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
 
 if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
     from branchwise.evaluation import SearchResults
     from branchwise.evaluation.trials import Trial
 
@@ -237,7 +238,10 @@ def _write_winner(
         estimator, winner.parameters, rows.attributes, rows.labels, rows.weights
     )
     schema = replace(own.model_.schema, target=target)
-    model = Model(schema, own.model_.tree, own.model_.recipe)
+    if isinstance(own.model_, Model):
+        model: Model | Ensemble = Model(schema, own.model_.tree, own.model_.recipe)
+    else:
+        model = type(own.model_)(*own.model_.stored._replace(schema=schema))
     write_model(model, output)
     made = f"{size_of(model)} from {counted(rows.n_rows, 'row')}"
-    report_model(model, made, output, "text", reporter)
+    note_written(made, output, reporter)

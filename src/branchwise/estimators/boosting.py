@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,15 +18,14 @@ from branchwise.estimators.ensemble import (
     EnsembleEstimator,
     seed_of,
 )
-from branchwise.recipe import C45, CART, ID3, Recipe, unpruned
-from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Loss, given_fields
-from branchwise.recipe.parameters import PARAMETERS, Policy, canonical, choice
-
-#: The algorithms of boosted trees; those of C4.5 are pruned, as Quinlan's are.
-_BASES = {"id3": ID3, "c4.5": C45, "cart": CART}
-
-#: Losses of numbers.
-NUMBER_LOSSES = choice(("squared_error", "poisson"))
+from branchwise.recipe.ensemble_recipe import (
+    NUMBER_LOSSES,
+    EnsembleRecipe,
+    Loss,
+    boosted_recipe,
+    gradient_recipe,
+)
+from branchwise.recipe.parameters import PARAMETERS, Policy, canonical
 
 
 class BoostingEstimator(EnsembleEstimator):
@@ -138,30 +137,12 @@ class BoostedClassifier(_BoostingClassifier):
     n_jobs: int | None = None
 
     @property
-    def tree_recipe(self) -> Recipe:
-        """The recipe of the trees."""
-        PARAMETERS["base"].check(self.base)
-        PARAMETERS["prune"].check(self.prune)
-        recipe, values = _BASES[self.base], given_fields(vars(self))
-        recipe = recipe if self.prune else unpruned(recipe)
-        criterion = canonical(values.get("criterion", recipe.criterion))
-        check_classes_criterion(criterion, "GradientBoostingRegressor")
-        return replace(recipe, **values)
-
-    @property
     def recipe(self) -> EnsembleRecipe:
         """The recipe of the trees, their number and how they are combined."""
-        return EnsembleRecipe(
-            tree=self.tree_recipe,
-            n_estimators=self.n_estimators,
-            max_features=None,
-            bootstrap=False,
-            voting="hard",
-            method="boosted",
-            n_iter_no_change=self.n_iter_no_change,
-            validation_fraction=self.validation_fraction,
-            tol=self.tol,
-        )
+        criterion = canonical(self.criterion)
+        if criterion is not None:
+            check_classes_criterion(criterion, "GradientBoostingRegressor")
+        return boosted_recipe(vars(self))
 
     def _keep(self, losses: Sequence[float]) -> None:
         self.estimator_errors_ = np.array(losses)
@@ -206,22 +187,8 @@ class GradientEstimator(BoostingEstimator):
     @property
     def recipe(self) -> EnsembleRecipe:
         """The recipe of the trees, their number and how they are combined."""
-        PARAMETERS["subsample"].check(self.subsample)
-        regression = replace(CART, criterion="variance")
-        return EnsembleRecipe(
-            tree=replace(regression, **given_fields(vars(self))),
-            n_estimators=self.n_estimators,
-            max_features=self.max_features,
-            bootstrap=False,
-            max_samples=None if self.subsample == 1 else float(self.subsample),
-            random_state=seed_of(self.random_state),
-            method="gradient",
-            loss=self._loss,
-            learning_rate=self.learning_rate,
-            n_iter_no_change=self.n_iter_no_change,
-            validation_fraction=self.validation_fraction,
-            tol=self.tol,
-        )
+        given = vars(self) | {"random_state": seed_of(self.random_state)}
+        return gradient_recipe(self._loss, given)
 
     def _keep(self, losses: Sequence[float]) -> None:
         self.train_score_ = np.array(losses)

@@ -20,12 +20,11 @@ from branchwise.estimators.ensemble import (
     seed_of,
 )
 from branchwise.estimators.forest_reading import ForestReading, QuantileReading
-from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import (
     EnsembleRecipe,
     Splitter,
     Voting,
-    tree_recipe,
+    forest_recipe,
 )
 from branchwise.recipe.parameters import (
     PARAMETERS,
@@ -121,32 +120,12 @@ class ForestEstimator(SampledEstimator):
     n_jobs: int | None = None
 
     @property
-    def tree_recipe(self) -> Recipe:
-        """The recipe of the trees."""
-        if self.criterion is not None:
-            self._check_criterion(canonical(self.criterion))
-        return tree_recipe(self.base, self._regression, vars(self))
-
-    @property
     def recipe(self) -> EnsembleRecipe:
         """The recipe of the trees, their number and how they are combined."""
-        given = vars(self)
-        return EnsembleRecipe(
-            tree=self.tree_recipe,
-            n_estimators=self.n_estimators,
-            max_features=self.max_features,
-            bootstrap=self.bootstrap,
-            max_samples=self.max_samples,
-            splitter=self.splitter,
-            voting=given.get("voting", "soft"),
-            random_state=seed_of(self.random_state),
-            balanced_subsample=self._balances_samples,
-        )
-
-    @property
-    def _balances_samples(self) -> bool:
-        weight = getattr(self, "class_weight", None)
-        return isinstance(weight, str) and weight == "balanced_subsample"
+        if self.criterion is not None:
+            self._check_criterion(canonical(self.criterion))
+        given = vars(self) | {"random_state": seed_of(self.random_state)}
+        return forest_recipe(self._regression, given)
 
     def _check_criterion(self, criterion: object) -> None:
         """Refuse criteria for the other kind of target."""

@@ -26,8 +26,13 @@ from branchwise.estimators import (
     CARTRegressor,
     ID3Classifier,
 )
-from branchwise.estimators.base import TreeEstimator
-from branchwise.estimators.boosting import BoostedClassifier
+from branchwise.estimators.base import FittedEstimator
+from branchwise.estimators.boosting import (
+    BoostedClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+)
+from branchwise.estimators.ensemble import EnsembleEstimator
 from branchwise.estimators.forest import RandomForestClassifier, RandomForestRegressor
 from branchwise.evaluation.trials import candidate_key
 
@@ -36,14 +41,20 @@ BASELINE = "baseline"
 #: scikit-learn's tree, after its encoder.
 SKLEARN = "sklearn"
 #: By the names of the command line.
-CLASSIFIERS: Mapping[str, type[TreeEstimator]] = {
+CLASSIFIERS: Mapping[str, type[FittedEstimator]] = {
     "id3": ID3Classifier,
     "c4.5": C45Classifier,
     "cart": CARTClassifier,
+    "forest": RandomForestClassifier,
+    "boosted": BoostedClassifier,
+    "gradient": GradientBoostingClassifier,
 }
-FOREST = "forest"
-BOOSTED = "boosted"
-CANDIDATES = (*CLASSIFIERS, FOREST, BOOSTED, SKLEARN, BASELINE)
+REGRESSORS: Mapping[str, type[FittedEstimator]] = {
+    "cart": CARTRegressor,
+    "forest": RandomForestRegressor,
+    "gradient": GradientBoostingRegressor,
+}
+CANDIDATES = (*CLASSIFIERS, SKLEARN, BASELINE)
 
 
 def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
@@ -51,8 +62,9 @@ def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
 
     Parameters
     ----------
-    name : {"id3", "c4.5", "cart", "forest", "boosted", "sklearn", "baseline"}
-        Which algorithm.
+    name : str
+        Which algorithm: "id3", "c4.5", "cart", "forest", "boosted", "gradient",
+        "sklearn" (its tree) or "baseline".
     regression : bool
         Whether numbers are to be predicted.
     **parameters : object
@@ -63,21 +75,14 @@ def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
     if name == SKLEARN:
         grower = DecisionTreeRegressor if regression else DecisionTreeClassifier
         return grower(random_state=0, **parameters)
-    if name == FOREST:
-        forest = RandomForestRegressor if regression else RandomForestClassifier
-        return forest(**parameters)
-    if name == BOOSTED and not regression:
-        return BoostedClassifier(**parameters)
-    if regression and name == "cart":
-        return CARTRegressor(**parameters)
-    if name not in CLASSIFIERS or regression:
-        known = ("cart", FOREST, SKLEARN, BASELINE) if regression else CANDIDATES
+    own = REGRESSORS if regression else CLASSIFIERS
+    if name not in own:
         what = "numbers" if regression else "classes"
         raise ParameterError(
             f"There is no algorithm {name!r} that predicts {what}. Choose among "
-            f"{quoted(known)}."
+            f"{quoted((*own, SKLEARN, BASELINE), 9)}."
         )
-    return CLASSIFIERS[name](**parameters)
+    return own[name](**parameters)
 
 
 def prepared(estimator: Any, table: EncodedTable) -> tuple[Any, Any]:
@@ -130,8 +135,15 @@ def is_regression(estimator: Any, called: str = "estimator") -> bool:
 
 
 def size_of(fitted: Any) -> tuple[float, float]:
-    """Return the leaves and the depth of a fitted tree; NaN for what is none."""
+    """Return the leaves and the depth of a fitted tree; NaN for what is none.
+
+    Of an ensemble, all leaves and the depth of the deepest tree.
+    """
     last = fitted[-1] if hasattr(fitted, "steps") else fitted
+    if isinstance(last, EnsembleEstimator):
+        trees = last.model_.trees
+        depth = max(tree.max_depth for tree in trees)
+        return float(sum(tree.n_leaves for tree in trees)), float(depth)
     if not hasattr(last, "get_n_leaves"):
         return (1.0, 0.0) if type(last).__name__.startswith("Dummy") else (np.nan,) * 2
     return float(last.get_n_leaves()), float(last.get_depth())
@@ -151,9 +163,18 @@ _C45_SIZES: _Values = {
 }
 _ID3_CRITERIA: _Values = {"criterion": ("gain", "gain_ratio", "gini")}
 _CART_CRITERIA: _Values = {"criterion": ("gini", "gain")}
+_FOREST: _Values = {
+    "n_estimators": (50, 100, 200),
+    "min_samples_leaf": (1, 2, 5),
+}
+_GRADIENT: _Values = {
+    "n_estimators": (50, 100, 200),
+    "learning_rate": (0.05, 0.1, 0.2),
+    "max_depth": (2, 3, 5),
+}
 _ALPHAS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02)
 
-#: Depth, fewest cases, criterion and pruning of each algorithm.
+#: Depth, fewest cases, criterion and pruning of each algorithm; the number of trees.
 _GRIDS: dict[type, list[_Values]] = {
     ID3Classifier: [
         _ID3_CRITERIA | _BY_SIZE,
@@ -173,6 +194,14 @@ _GRIDS: dict[type, list[_Values]] = {
         _BY_SIZE,
         {"ccp_alpha": ("best", "1-se"), "min_samples_leaf": (1, 5)},
     ],
+    RandomForestClassifier: [_FOREST | {"max_features": ("sqrt", 0.5, None)}],
+    RandomForestRegressor: [_FOREST | {"max_features": ("sqrt", 0.5, 1.0)}],
+    BoostedClassifier: [
+        {"n_estimators": (5, 10, 20, 50), "max_depth": (2, 4, 8, None)}
+        | {"base": ("c4.5", "cart")}
+    ],
+    GradientBoostingClassifier: [_GRADIENT],
+    GradientBoostingRegressor: [_GRADIENT],
 }
 
 
@@ -184,6 +213,13 @@ def default_grid(estimator: Any) -> Grid:
             f"There is no usual grid for {type(estimator).__name__}. Pass one: a dict "
             "of parameter to the values to try."
         )
+    if isinstance(estimator, EnsembleEstimator):
+        # What differs from the default was chosen, and holds for all candidates.
+        usual, own = type(estimator)().get_params(), estimator.get_params()
+        return [
+            {name: values for name, values in piece.items() if own[name] == usual[name]}
+            for piece in grid
+        ]
     return grid
 
 
@@ -202,7 +238,7 @@ def candidates(estimator: Any, grid: Grid) -> list[dict[str, Any]]:
             _check_values(name, values)
     # Several dicts may have candidates in common.
     listed = list({candidate_key(one): one for one in ParameterGrid(grid)}.values())
-    if isinstance(estimator, TreeEstimator):
+    if isinstance(estimator, FittedEstimator):
         for one in listed:
             # Rejects invalid parameters before any work is done.
             _ = clone(estimator).set_params(**one).recipe

@@ -2,7 +2,8 @@
 
 The table is encoded once. Within a fold the candidates that grow the same tree, and
 differ in how deep it may be or how it is pruned, follow each other, the deepest first,
-so that it is grown once. Every score is what a fit of its own would give.
+so that it is grown once. Ensembles that differ in the number of trees have the first
+trees of the largest. Every score is what a fit of its own would give.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import math
 import os
 import time
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
@@ -21,8 +23,10 @@ from sklearn.metrics import get_scorer
 
 from branchwise.data.columns import Coded
 from branchwise.data.encoded_table import digest
+from branchwise.ensemble.ensemble import Ensemble
 from branchwise.errors import DataError, ParameterError
 from branchwise.estimators.base import TreeEstimator
+from branchwise.estimators.ensemble import EnsembleEstimator
 from branchwise.evaluation.algorithms import (
     Grid,
     candidates,
@@ -257,6 +261,8 @@ class _Search:
 
     def _groups(self, left: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """Put candidates together that share a grown tree, the widest limits first."""
+        if isinstance(self.estimator, EnsembleEstimator):
+            return _by_trees(left)
         if not isinstance(self.estimator, TreeEstimator):
             return [[one] for one in left]
         groups: dict[Any, list[tuple[Recipe, dict[str, Any]]]] = {}
@@ -282,20 +288,35 @@ class _Search:
             # The rows of a round are among those of the next one.
             order = np.random.default_rng([self.seed, fold]).permutation(len(training))
             training = np.sort(training[order[:n_rows]])
-        return [self._fit(one, fold, n_rows, (training, testing)) for one in group]
+        fits, largest = [], None
+        for one in group:
+            fit, fitted = self._fit(one, fold, n_rows, (training, testing), largest)
+            fits.append(fit)
+            if isinstance(fitted, EnsembleEstimator):
+                largest = largest or fitted
+        return fits
 
     def _fit(
-        self, parameters: dict[str, Any], fold: int, n_rows: int, split: Split
-    ) -> Fit:
+        self,
+        parameters: dict[str, Any],
+        fold: int,
+        n_rows: int,
+        split: Split,
+        largest: Any = None,
+    ) -> tuple[Fit, Any]:
+        """Fit a candidate, or take the first trees of a larger ensemble; score it."""
         candidate = clone(self.estimator).set_params(**parameters)
         own, table = prepared(candidate, self.rows.table)
-        fitted, fit_seconds = fitted_to(own, table, self.rows, split[0])
+        if largest is None:
+            fitted, fit_seconds = fitted_to(own, table, self.rows, split[0])
+        else:
+            fitted, fit_seconds = _first_trees(largest, candidate), 0.0
         start = time.perf_counter()
         labels = self.rows.labels
         train, test = (self._score(fitted, table[rows], labels[rows]) for rows in split)
         seconds = fit_seconds, time.perf_counter() - start
         key, size = candidate_key(parameters), size_of(fitted)
-        return Fit(key, fold, n_rows, train, test, *seconds, *size)
+        return Fit(key, fold, n_rows, train, test, *seconds, *size), fitted
 
     def _score(self, fitted: Any, X: Any, y: Any) -> float:
         if self.scoring in (None, "accuracy", "r2"):
@@ -322,6 +343,36 @@ class _Search:
         usual = "R2" if is_regression(self.estimator) else "accuracy"
         scoring, n_folds = self.scoring or usual, len(self.splits)
         return SearchResults.ranked(trials, scoring, self.method, n_folds, complete)
+
+
+def _by_trees(left: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Put ensembles together that differ in the number of trees, the largest first."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for one in left:
+        rest = {name: value for name, value in one.items() if name != "n_estimators"}
+        groups.setdefault(candidate_key(rest), []).append(one)
+    return [
+        sorted(group, key=lambda one: -one.get("n_estimators", 0))
+        for group in groups.values()
+    ]
+
+
+def _first_trees(largest: Any, candidate: Any) -> Any:
+    """Return an ensemble of fewer trees: the same, and only the first of them."""
+    fitted, model = copy(largest), largest.model_
+    fitted.n_estimators = candidate.n_estimators
+    a_round = model.n_outputs if model.recipe.method == "gradient" else 1
+    n_trees = candidate.n_estimators * a_round
+    weights = model.tree_weights
+    fitted.model_ = Ensemble(
+        model.schema,
+        model.trees[:n_trees],
+        candidate.recipe,
+        None if weights is None else weights[:n_trees],
+        model.initial,
+        model.samples,
+    )
+    return fitted
 
 
 def _trial(parameters: dict[str, Any], n_rows: int, fits: Sequence[Fit]) -> Trial:

@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 from branchwise.errors import ParameterError
 from branchwise.recipe import C45, CART, FIELDS, ID3, Recipe, unpruned
-from branchwise.recipe.parameters import PARAMETERS, is_whole
+from branchwise.recipe.parameters import PARAMETERS, choice, is_whole
 
 Voting = Literal["soft", "hard"]
 Splitter = Literal["best", "random"]
 Method = Literal["forest", "boosted", "gradient"]
 Loss = Literal["squared_error", "poisson", "log_loss"]
+#: Losses of numbers.
+NUMBER_LOSSES = choice(("squared_error", "poisson"))
 
 #: The recipes of trees that ensembles are made of, by the names of the command line.
 BASES: dict[str, Recipe] = {
@@ -24,25 +26,65 @@ BASES: dict[str, Recipe] = {
 }
 
 
-#: Parameters of trees that forests have, too.
-TREE_PARAMETERS = (
-    "criterion",
+#: Parameters that the trees of every ensemble have.
+_OF_TREES = (
     "max_depth",
     "max_leaf_nodes",
     "min_samples_split",
     "min_samples_leaf",
     "min_weight_fraction_leaf",
     "min_gain",
-    "max_p_value",
     "missing",
     "unseen",
+    "categorical_features",
+    "categories",
     "max_bins",
+    "n_jobs",
+    "n_estimators",
+)
+_OF_FORESTS = (
+    *_OF_TREES,
+    "criterion",
+    "max_p_value",
     "pruning",
     "ccp_alpha",
-    "costs",
-    "probabilities",
-    "m",
+    "base",
+    "max_features",
+    "bootstrap",
+    "max_samples",
+    "splitter",
+    "random_state",
 )
+_OF_CLASSES = ("class_weight", "priors")
+_EARLY_STOP = ("n_iter_no_change", "validation_fraction", "tol")
+_OF_GRADIENTS = (
+    *_OF_TREES,
+    *_EARLY_STOP,
+    "learning_rate",
+    "subsample",
+    "max_features",
+    "random_state",
+)
+#: The parameters of ensembles on the command line, by its names of them.
+ENSEMBLE_PARAMETERS: dict[str, tuple[str, ...]] = {
+    "forest": (*_OF_FORESTS, *_OF_CLASSES, "costs", "probabilities", "m", "voting"),
+    "forest --regression": _OF_FORESTS,
+    "boosted": (
+        *_OF_TREES,
+        *_OF_CLASSES,
+        *_EARLY_STOP,
+        "criterion",
+        "min_samples_branch",
+        "max_p_value",
+        "prune",
+        "confidence",
+        "raise_subtrees",
+        "costs",
+        "base",
+    ),
+    "gradient": (*_OF_GRADIENTS, *_OF_CLASSES),
+    "gradient --regression": (*_OF_GRADIENTS, "loss"),
+}
 
 
 #: Parameters that trees have from their algorithm unless they are given.
@@ -82,6 +124,18 @@ def tree_recipe(base: str, regression: bool, given: Mapping[str, Any]) -> Recipe
     if values.get("pruning") is None and values.get("ccp_alpha", 0) != 0:
         values["pruning"] = "cost-complexity"
     return replace(recipe, **values)
+
+
+def boosted_tree_recipe(given: Mapping[str, Any]) -> Recipe:
+    """Return the recipe of boosted trees; those of C4.5 are pruned, as Quinlan's are.
+
+    Of the parameters that are given, None is as for :func:`tree_recipe`.
+    """
+    base, prune = given.get("base", "c4.5"), given.get("prune", True)
+    PARAMETERS["base"].check(base)
+    PARAMETERS["prune"].check(prune)
+    recipe = {**BASES, "c4.5": C45}[base]
+    return replace(recipe if prune else unpruned(recipe), **given_fields(given))
 
 
 @dataclass(frozen=True)
@@ -182,3 +236,54 @@ def _number_of(wanted: Any, whole: int) -> int:
 ENSEMBLE_FIELDS: dict[str, Any] = {
     field.name: field.default for field in fields(EnsembleRecipe)
 }
+#: The value of ``class_weight`` that balances the sample of each tree of a forest.
+BALANCED_SAMPLES = "balanced_subsample"
+
+
+def _own_fields(given: Mapping[str, Any], **others: Any) -> dict[str, Any]:
+    """Return the fields of an ensemble's recipe that parameters have values for."""
+    return {name: given[name] for name in ENSEMBLE_FIELDS if name in given} | others
+
+
+def forest_recipe(regression: bool, given: Mapping[str, Any]) -> EnsembleRecipe:
+    """Return the recipe of a forest, by the parameters of the estimators."""
+    weight = given.get("class_weight")
+    usual = {"max_features": 1.0} if regression else {}
+    return EnsembleRecipe(
+        **_own_fields(
+            {**usual, **given},
+            tree=tree_recipe(given.get("base", "cart"), regression, given),
+            balanced_subsample=isinstance(weight, str) and weight == BALANCED_SAMPLES,
+        )
+    )
+
+
+def boosted_recipe(given: Mapping[str, Any]) -> EnsembleRecipe:
+    """Return the recipe of boosted trees, by the parameters of the estimator."""
+    return EnsembleRecipe(
+        **_own_fields(
+            {"n_estimators": 10, **given},
+            tree=boosted_tree_recipe(given),
+            max_features=None,
+            bootstrap=False,
+            voting="hard",
+            method="boosted",
+        )
+    )
+
+
+def gradient_recipe(loss: Loss, given: Mapping[str, Any]) -> EnsembleRecipe:
+    """Return the recipe of gradient boosting, by the parameters of the estimators."""
+    subsample = given.get("subsample", 1.0)
+    PARAMETERS["subsample"].check(subsample)
+    regression = replace(CART, criterion="variance")
+    return EnsembleRecipe(
+        **_own_fields(
+            {"max_features": None, **given},
+            tree=replace(regression, **given_fields({"max_depth": 3, **given})),
+            bootstrap=False,
+            max_samples=None if subsample == 1 else float(subsample),
+            method="gradient",
+            loss=loss,
+        )
+    )

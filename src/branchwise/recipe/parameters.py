@@ -265,6 +265,12 @@ RATE = Allowed(
     "number",
     "float",
 )
+LOSS = Allowed(
+    "None or 'squared_error' or 'poisson' or 'log_loss'",
+    lambda v: v is None or v in ("squared_error", "poisson", "log_loss"),
+    "text",
+    '{"squared_error", "poisson", "log_loss"} or None',
+)
 SEED = Allowed(
     "a whole number of at least 0 and below 2**128",
     lambda v: is_whole(v) and 0 <= v < 2**128,

@@ -31,12 +31,7 @@ from branchwise.recipe import (
     default_text,
     pruning_of,
 )
-from branchwise.recipe.ensemble_recipe import (
-    ENSEMBLE_FIELDS,
-    TREE_PARAMETERS,
-    EnsembleRecipe,
-    tree_recipe,
-)
+from branchwise.recipe.ensemble_recipe import ENSEMBLE_PARAMETERS
 from branchwise.recipe.parameters import (
     ALPHA_RULES,
     COLUMN_RULES,
@@ -124,23 +119,23 @@ def _columns(
     """Declare the options of columns."""
 
 
-#: The heading of the options of forests, which ``branchwise fit`` alone has.
-_FORESTS = "Forests"
+#: The heading of the options of forests and of boosting.
+_ENSEMBLES = "Ensembles"
 #: The options of columns, growing, pruning and weights.
 OPTIONS = (
     *inspect.signature(_columns, eval_str=True).parameters.values(),
     *(
         declared(name, panel=p.group)
         for name, p in PARAMETERS.items()
-        if p.group and p.group != _FORESTS
+        if p.group and p.group != _ENSEMBLES
     ),
 )
 growing_options = group(*OPTIONS)
-forest_options = group(
+ensemble_options = group(
     *(
-        declared(name, panel=_FORESTS)
+        declared(name, panel=_ENSEMBLES)
         for name, p in PARAMETERS.items()
-        if p.group == _FORESTS
+        if p.group == _ENSEMBLES
     )
 )
 
@@ -182,10 +177,9 @@ def _number(name: str, text: str, words: str, *types: type) -> Any:
     raise typer.BadParameter(f"{name} must be {words}. Got {text!r}.")
 
 
-#: The value of ``--class-weight`` that balances the sample of each tree of a forest.
-BALANCED_SAMPLES = "balanced_subsample"
-#: The values of ``--algorithm``.
+#: The values of ``--algorithm``: of single trees, and of ensembles.
 ALGORITHMS = tuple(name for name in RECIPES if "--" not in name)
+ENSEMBLES = tuple(name for name in ENSEMBLE_PARAMETERS if "--" not in name)
 
 
 def full_name(algorithm: str, regression: bool) -> str:
@@ -195,7 +189,38 @@ def full_name(algorithm: str, regression: bool) -> str:
 
 def has_parameter(algorithm: str, parameter: str) -> bool:
     """Whether an algorithm has a parameter."""
+    if algorithm in ENSEMBLE_PARAMETERS:
+        return parameter in ENSEMBLE_PARAMETERS[algorithm]
     return algorithm in PARAMETERS[parameter].algorithms
+
+
+def check_parameters(name: str, given: Mapping[str, Any]) -> None:
+    """Reject parameters that an algorithm does not have."""
+    for parameter in given:
+        if has_parameter(name, parameter):
+            continue
+        every = (*RECIPES, *ENSEMBLE_PARAMETERS)
+        known = [one for one in every if has_parameter(one, parameter)]
+        if name in RECIPES:  # some subcommands have single trees alone
+            known = [one for one in known if one in RECIPES] or known
+        raise ParameterError(
+            f"{option_of(parameter)} applies only to --algorithm "
+            f"{' or '.join(known)}. Got {name}: choose another algorithm, or leave the "
+            "option out."
+        )
+
+
+def check_criterion(
+    given: Mapping[str, Any], name: str, words: str = "--algorithm"
+) -> None:
+    """Reject a criterion that the trees of an algorithm do not have."""
+    known = CRITERIA.get(name, ())
+    if "criterion" in given and given["criterion"] not in known:
+        allowed = f"one of {', '.join(known)}" if known else "left out"
+        raise ParameterError(
+            f"--criterion must be {allowed} with {words} {name}. Got "
+            f"{given['criterion']}."
+        )
 
 
 def recipe_of(
@@ -218,13 +243,7 @@ def given_recipe(algorithm: str, regression: bool, given: Mapping[str, Any]) -> 
             f"--regression applies only to --algorithm cart. Got {algorithm}: "
             "give --algorithm cart, too."
         )
-    for parameter in given:
-        if not has_parameter(name, parameter):
-            known = " or ".join(PARAMETERS[parameter].algorithms)
-            raise ParameterError(
-                f"{option_of(parameter)} applies only to --algorithm {known}. Got "
-                f"{name}: choose another algorithm, or leave the option out."
-            )
+    check_parameters(name, given)
     if "pruning" in given and "prune" in given:
         raise ParameterError(
             "--no-prune and --pruning contradict each other. Give one of them."
@@ -241,47 +260,10 @@ def given_recipe(algorithm: str, regression: bool, given: Mapping[str, Any]) -> 
             "of. Use reduced-error or cost-complexity."
         )
     values = {n: v for n, v in given.items() if n in FIELDS and n != "costs"}
-    if "criterion" in given and given["criterion"] not in CRITERIA[name]:
-        raise ParameterError(
-            f"--criterion must be one of {', '.join(CRITERIA[name])} with --algorithm "
-            f"{name}. Got {given['criterion']}."
-        )
+    check_criterion(given, name)
     if given.get("group_values"):
         values["branching"] = "groups"
     return replace(RECIPES[name], **values | {"pruning": method})
-
-
-#: The value of ``--algorithm`` for forests.
-FOREST = "forest"
-
-
-def forest_recipe(regression: bool, options: Mapping[str, Any]) -> EnsembleRecipe:
-    """Fill in the recipe of a forest with the options of ``branchwise fit``."""
-    given = given_parameters(options)
-    own = {*ENSEMBLE_FIELDS, "base"}
-    tree = {*TREE_PARAMETERS, *(() if regression else ("class_weight", "priors"))}
-    for parameter in given:
-        if parameter not in own | tree - {"pruning", "ccp_alpha"}:
-            known = " or ".join(PARAMETERS[parameter].algorithms)
-            raise ParameterError(
-                f"{option_of(parameter)} applies only to --algorithm {known}. Got "
-                f"{FOREST}: choose another algorithm, or leave the option out."
-            )
-    base = given.get("base", "cart")
-    name = full_name(base, regression)
-    if "criterion" in given and given["criterion"] not in CRITERIA.get(name, ()):
-        known = ", ".join(CRITERIA.get(name, ())) or "left out"
-        raise ParameterError(
-            f"--criterion must be {known} with trees of {name}. Got "
-            f"{given['criterion']}."
-        )
-    values = {name: given[name] for name in ENSEMBLE_FIELDS if name in given}
-    if regression:
-        values.setdefault("max_features", None)
-    if given.get("class_weight") == BALANCED_SAMPLES:
-        values["balanced_subsample"] = True
-    trees = {name: value for name, value in given.items() if name != "costs"}
-    return EnsembleRecipe(tree=tree_recipe(base, regression, trees), **values)
 
 
 def pruning_method(name: str, given: Mapping[str, Any]) -> Pruning | None:
@@ -300,8 +282,21 @@ def has_effect(parameter: str, values: Mapping[str, Any]) -> bool:
 def effective_parameters(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that have an effect on an algorithm."""
     own = {n: value for n, value in given.items() if has_parameter(name, n)}
+    if name in ENSEMBLE_PARAMETERS:
+        return _effective_in_ensembles(own)
     values = own | {"pruning": pruning_method(name, own)}
     return {n: value for n, value in own.items() if has_effect(n, values)}
+
+
+def _effective_in_ensembles(given: dict[str, Any]) -> dict[str, Any]:
+    """Leave out how single trees are pruned: by held-out rows, or in folds."""
+    idle = [
+        ("pruning", given.get("pruning") == "reduced-error"),
+        ("ccp_alpha", given.get("ccp_alpha") in ALPHA_RULES),
+        ("validation_fraction", "n_iter_no_change" not in given),
+        ("tol", "n_iter_no_change" not in given),
+    ]
+    return {n: v for n, v in given.items() if (n, True) not in idle}
 
 
 def check_effects(
@@ -348,10 +343,16 @@ EVALUATION = "Fitting and testing"
 
 
 ALGORITHM, EVALUATED_ALGORITHM = (
-    SHARED.option("--algorithm", panel=panel, choices=ALGORITHMS)
+    SHARED.option("--algorithm", panel=panel, choices=(*ALGORITHMS, *ENSEMBLES))
     for panel in (None, EVALUATION)
 )
-FIT_ALGORITHM = SHARED.option("--algorithm", choices=(*ALGORITHMS, FOREST))
+#: Where only a single tree will do.
+TREE_ALGORITHM = SHARED.option(
+    "--algorithm",
+    text="id3: one branch per value, by gain; c4.5: Quinlan's C4.5; cart: Breiman's "
+    "two-way splits.",
+    choices=ALGORITHMS,
+)
 REGRESSION, EVALUATED_REGRESSION = (
     SHARED.flag("--regression", panel=panel) for panel in (None, EVALUATION)
 )

@@ -14,6 +14,7 @@ from branchwise.cli.options import (
     Table,
     categorical_names,
     column_names,
+    ensemble_growing,
     growing,
     read_na_values,
     reading_options,
@@ -40,6 +41,7 @@ from branchwise.data.weights import with_class_weights
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.files.options import Reading, as_number
 from branchwise.files.read_table import TableFile, with_location
+from branchwise.recipe.ensemble_recipe import BALANCED_SAMPLES
 
 #: So many different numbers as classes are a mistake.
 _TOO_MANY_CLASSES = 200
@@ -420,7 +422,10 @@ class Growth:
 
     def check(self, algorithm: str, regression: bool) -> None:
         """Reject options that the algorithm does not have."""
-        growing.given_recipe(algorithm, regression, self.given)
+        if algorithm in growing.ENSEMBLES:
+            ensemble_growing.ensemble_recipe(algorithm, regression, self.given)
+        else:
+            growing.given_recipe(algorithm, regression, self.given)
 
     def open(self, path: str) -> TableFile:
         """Open a table."""
@@ -459,7 +464,7 @@ class Growth:
         """Return an estimator with the parameters that its algorithm has."""
         from branchwise.evaluation import candidate
 
-        if algorithm not in growing.ALGORITHMS:
+        if algorithm not in (*growing.ALGORITHMS, *growing.ENSEMBLES):
             return candidate(algorithm, regression)
         name, given = growing.full_name(algorithm, regression), self.given
         if given.get("pruning") == "none":
@@ -467,6 +472,8 @@ class Growth:
             given["prune"] = False
         given = {n: v for n, v in given.items() if growing.has_parameter(name, n)}
         for weights in ("class_weight", "priors"):
+            if given.get(weights) == BALANCED_SAMPLES and algorithm == "forest":
+                continue
             read = by_class(growing.option_of(weights), given.get(weights))
             if callable(read):
                 given[weights] = read(learn_target(rows.labels)[0])
@@ -481,7 +488,13 @@ class Growth:
 _OPTIONS = [o for o in growing.OPTIONS if o.name not in ("n_jobs", "validation")]
 
 
-@takes(options=growing.group(*_OPTIONS), reading=reading_options)
-def growth_options(*, options: dict[str, Any], reading: Reading) -> Growth:
+@takes(
+    options=growing.group(*_OPTIONS),
+    ensembles=growing.ensemble_options,
+    reading=reading_options,
+)
+def growth_options(
+    *, options: dict[str, Any], ensembles: dict[str, Any], reading: Reading
+) -> Growth:
     """Return the growing and reading options of subcommands other than fit."""
-    return Growth(options, reading)
+    return Growth(options | ensembles, reading)

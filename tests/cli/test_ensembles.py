@@ -1,15 +1,23 @@
-"""``branchwise fit --algorithm forest``, and predictions of forests."""
+"""Forests and boosting on the command line: fit, predict, evaluate, tune."""
 
 from __future__ import annotations
 
 import csv
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import branchwise
-from branchwise import RandomForestClassifier, RandomForestRegressor, datasets
+from branchwise import (
+    BoostedClassifier,
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+    datasets,
+)
 from branchwise.ensemble.ensemble import Ensemble
 from command_line import run
 
@@ -40,6 +48,96 @@ def test_the_file_is_that_of_the_estimator(car: Path, tmp_path: Path) -> None:
     assert [one.tree.column.tolist() for one in forest] == [
         one.tree.column.tolist() for one in own.model_
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "estimator"),
+    [
+        ("-a boosted --n-estimators 3", BoostedClassifier(n_estimators=3)),
+        (
+            (
+                "-a boosted --base cart --max-depth 3 --n-iter-no-change 2 --tol 0.01 "
+                "--validation-fraction 0.2"
+            ),
+            BoostedClassifier(
+                base="cart",
+                max_depth=3,
+                n_iter_no_change=2,
+                tol=0.01,
+                validation_fraction=0.2,
+            ),
+        ),
+        (
+            "-a boosted --no-prune --min-samples-branch 5 --costs unacc:acc=3",
+            BoostedClassifier(
+                prune=False,
+                min_samples_branch=5,
+                costs=[[0, 1, 1, 1], [1, 0, 1, 1], [3, 1, 0, 1], [1, 1, 1, 0]],
+            ),
+        ),
+        (
+            (
+                "-a gradient --n-estimators 3 --learning-rate 0.5 --subsample 0.5 "
+                "--max-features 3 --random-state 4 --class-weight acc=2"
+            ),
+            GradientBoostingClassifier(
+                n_estimators=3,
+                learning_rate=0.5,
+                subsample=0.5,
+                max_features=3,
+                random_state=4,
+                class_weight={"acc": 2},
+            ),
+        ),
+        (
+            "-a forest --n-estimators 3 --splitter random --ccp-alpha 0.001",
+            RandomForestClassifier(n_estimators=3, splitter="random", ccp_alpha=0.001),
+        ),
+    ],
+)
+def test_ensembles_are_those_of_the_estimators(
+    options: str, estimator: Any, car: Path, tmp_path: Path
+) -> None:
+    output = tmp_path / "ensemble.json"
+    arguments = ["-t", "class", *options.split(), "-o", str(output)]
+    code, _, err = run("fit", str(car), *arguments)
+    assert code == 0, err
+    found = branchwise.load(output)
+    table = datasets.load("car")
+    own = estimator.fit(table.X, table.y).model_
+    assert found.recipe == own.recipe
+    assert len(found) == len(own)
+    assert (found.predict_proba(table.X) == own.predict_proba(table.X)).all()
+
+
+def test_gradients_of_numbers(tmp_path: Path) -> None:
+    path, output = tmp_path / "line.csv", tmp_path / "gradient.json"
+    lines = ["x,y", *(f"{x},{x * 2}" for x in range(50))]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    fit = ["-t", "y", "-a", "gradient", "--regression", "--loss", "poisson"]
+    code, _, err = run("fit", str(path), *fit, "-o", str(output))
+    assert "gradient boosting of 100 CART trees" in err
+    assert code == 0
+    x = {"x": list(range(50))}
+    own = GradientBoostingRegressor(loss="poisson").fit(x, [v * 2.0 for v in x["x"]])
+    assert branchwise.load(output).predict(x).tolist() == own.predict(x).tolist()
+
+
+def test_comparison_and_search(car: Path, tmp_path: Path) -> None:
+    names = "id3,c4.5,cart,forest,boosted,gradient,sklearn"
+    given = ["-t", "class", "--cv", "2", "--n-estimators", "2", "--format", "json"]
+    code, out, err = run("evaluate", str(car), "--compare", names, *given)
+    assert code == 0, err
+    found = json.loads(out)["algorithms"]
+    assert [one["algorithm"] for one in found] == [*names.split(","), "baseline"]
+    best = tmp_path / "best.json"
+    grid = ["--grid", "n_estimators=2,4", "--grid", "max_features=sqrt,none"]
+    tuned = ["-t", "class", "-a", "forest", "--cv", "2", *grid, "-o", str(best)]
+    code, out, err = run("tune", str(car), *tuned)
+    assert code == 0, err
+    assert "forest of " in err
+    assert branchwise.load(best).schema.target == "class"
+    assert len(out.splitlines()) == 5
 
 
 def test_options(car: Path) -> None:
@@ -114,6 +212,29 @@ def test_numbers(tmp_path: Path) -> None:
             "--class-weight applies only",
         ),
         ("-a forest --engine chunked", "--algorithm forest grows from rows in memory"),
+        (
+            "-a boosted --engine chunked",
+            "--algorithm boosted grows from rows in memory",
+        ),
+        ("-a boosted --regression", "--algorithm boosted predicts classes."),
+        (
+            "-a boosted --base cart --confidence 0.1",
+            "--confidence has no effect unless the pruning of the trees is error-based",
+        ),
+        ("-a boosted --max-features 2", "applies only to --algorithm forest or"),
+        (
+            "-a gradient --tol 0.1",
+            "--tol has no effect unless --n-iter-no-change is given. Give both.",
+        ),
+        ("-a gradient --loss poisson", "applies only to --algorithm gradient --regr"),
+        (
+            "-a gradient --regression --loss log_loss",
+            "loss must be 'squared_error' or 'poisson'. Got 'log_loss' instead.",
+        ),
+        (
+            "-a forest --pruning reduced-error",
+            "pruning='reduced-error' needs rows to prune with, for single trees.",
+        ),
         (
             "-a forest --n-estimators 0",
             "Invalid value for '--n-estimators'",

@@ -1,4 +1,4 @@
-"""Forests on the command line: ``branchwise fit --algorithm forest``."""
+"""Forests and boosting on the command line: ``branchwise fit --algorithm forest``."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.cli.options import growing, read_na_values
 from branchwise.cli.options.engine import check_remote_options, engine_for
-from branchwise.cli.show import note_written
+from branchwise.cli.options.ensemble_growing import ensemble_recipe
+from branchwise.cli.show import note_written, size_of, write_model
 from branchwise.cli.support import (
     Reporter,
     check_outputs,
-    open_output,
     print_json,
     print_lines,
 )
@@ -30,22 +30,24 @@ from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 if TYPE_CHECKING:
     from branchwise.ensemble.ensemble import Ensemble
 
-_GROWING = "Growing the forest"
+_GROWING = "Growing the trees"
 
 
-def fit_forest(
+def fit_ensemble(
+    algorithm: str,
     paths: Sequence[str],
     output: str | None,
     output_format: str,
     options: Mapping[str, Any],
     reporter: Reporter,
 ) -> None:
-    """Grow a forest from a table, and write it to a model file."""
-    recipe = growing.forest_recipe(options["regression"], options)
+    """Grow an ensemble from a table, and write it to a model file."""
+    given = growing.given_parameters(options)
+    recipe = ensemble_recipe(algorithm, options["regression"], given)
     check_outputs({"-o": output}, *paths)
     if engine_for(paths, options["engine"]) is not None:
         raise ParameterError(
-            "--algorithm forest grows from rows in memory. Give one file, with "
+            f"--algorithm {algorithm} grows from rows in memory. Give one file, with "
             "--engine memory if it is large, or a sample of the rows."
         )
     check_remote_options(options)
@@ -56,13 +58,12 @@ def fit_forest(
         )
         say(_GROWING)
         with located(rows.file):
-            forest = _fitted(rows, recipe, options, say)
+            ensemble = _fitted(rows, recipe, options, say)
         if output is not None:
             say("Writing")
-            with open_output(output) as stream:
-                stream.write(forest.to_bytes())
+            write_model(ensemble, output)
     rows.remark(options["reading"], reporter)
-    _report(forest, rows.n_rows, output, output_format, reporter)
+    _report(ensemble, rows.n_rows, output, output_format, reporter)
 
 
 def _fitted(
@@ -71,12 +72,14 @@ def _fitted(
     options: Mapping[str, Any],
     say: Callable[[str], None],
 ) -> Ensemble:
-    from branchwise.ensemble.fit import fit_ensemble
+    from branchwise.ensemble import fit
 
     costs, weights = options["costs"], options["class_weight"]
-    if weights == growing.BALANCED_SAMPLES:
+    if recipe.balanced_subsample:
         weights = None
-    return fit_ensemble(
+    # Gradient boosting has several trees a round where there are many classes.
+    most = "" if recipe.method == "gradient" else f" of {recipe.n_estimators:,}"
+    return fit.fit_ensemble(
         rows.attributes,
         rows.labels,
         recipe,
@@ -87,24 +90,20 @@ def _fitted(
         class_weight=by_class("--class-weight", weights),
         priors=by_class("--priors", options["priors"]),
         costs=None if costs is None else partial(read_costs, costs),
-        progress=lambda n: say(f"{_GROWING}: {n:,} of {recipe.n_estimators:,} trees"),
+        progress=lambda n: say(f"{_GROWING}: {n:,}{most} trees"),
     )
 
 
 def _report(
-    forest: Ensemble,
+    ensemble: Ensemble,
     n_rows: int,
     output: str | None,
     output_format: str,
     reporter: Reporter,
 ) -> None:
-    """Note where a forest was written, and print what can be read from it."""
-    described = _described(forest)
-    algorithm = forest.recipe.tree.algorithm
-    summary = (
-        f"forest of {counted(len(forest), f'{algorithm} tree')} "
-        f"({counted(described['nodes'], 'node')}) from {counted(n_rows, 'row')}"
-    )
+    """Note where an ensemble was written, and print what can be read from it."""
+    described = described_ensemble(ensemble)
+    summary = f"{size_of(ensemble)} from {counted(n_rows, 'row')}"
     note_written(summary, output, reporter)
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
@@ -114,31 +113,37 @@ def _report(
         print_lines(_lines(described))
 
 
-def _described(forest: Ensemble) -> dict[str, Any]:
-    """Return what is told of a forest, as plain values."""
-    importances = zip(forest.schema.names, forest.feature_importances, strict=True)
+def described_ensemble(ensemble: Ensemble) -> dict[str, Any]:
+    """Return what is told of an ensemble, as plain values."""
+    importances = zip(ensemble.schema.names, ensemble.feature_importances, strict=True)
     by_size = sorted(importances, key=lambda pair: -pair[1])
-    score = None
-    if forest.samples is not None and not forest.samples.takes_all:
-        score = forest.out_of_bag().score
+    score, samples = None, ensemble.samples
+    if ensemble.recipe.method == "forest" and samples and not samples.takes_all:
+        score = ensemble.out_of_bag().score
     return {
-        "algorithm": forest.recipe.tree.algorithm,
-        "trees": len(forest),
-        "nodes": sum(len(tree) for tree in forest.trees),
-        "target": forest.schema.target,
-        "classes": list(forest.schema.classes),
+        "method": ensemble.recipe.method,
+        "algorithm": ensemble.recipe.tree.algorithm,
+        "trees": len(ensemble),
+        "nodes": sum(len(tree) for tree in ensemble.trees),
+        "depth": max(tree.max_depth for tree in ensemble.trees),
+        "target": ensemble.schema.target,
+        "classes": list(ensemble.schema.classes),
         "out_of_bag_score": score,
         "importances": {name: float(share) for name, share in by_size},
     }
 
 
 def _lines(described: Mapping[str, Any]) -> list[str]:
-    score, importances = described["out_of_bag_score"], described["importances"]
+    score = described["out_of_bag_score"]
     name = "accuracy" if described["classes"] else "R squared"
     lines = [] if score is None else [f"Out-of-bag {name}: {score:.4f}", ""]
+    return lines + importance_lines(described["importances"])
+
+
+def importance_lines(importances: Mapping[str, float]) -> list[str]:
+    """Write the importances of columns, a line each."""
     width = max(len(column) for column in importances)
-    lines.append("Importances (share of the decrease in impurity)")
-    lines += [
-        f"{column:<{width}}  {share:.4f}" for column, share in importances.items()
+    return [
+        "Importances (share of the decrease in impurity)",
+        *(f"{column:<{width}}  {share:.4f}" for column, share in importances.items()),
     ]
-    return lines
