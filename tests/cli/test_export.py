@@ -29,6 +29,16 @@ def test_export_verifies_and_writes(model, tmp_path):
     assert json.loads(path.read_text())["format"] == "branchwise-rules"
 
 
+def test_forests_are_exported(tmp_path):
+    forest = tmp_path / "forest.json"
+    arguments = ("--target", "play", "-a", "forest", "--n-estimators", "3")
+    assert run("fit", WEATHER, *arguments, "-o", forest)[0] == 0
+    code, out, err = run("export", forest, "--to", "json", "--verify", WEATHER)
+    assert code == 0
+    assert "json: 14 rows" in err
+    assert len(json.loads(out)["trees"]) == 3
+
+
 def test_rows_of_a_table(model):
     code, out, err = run("export", model, "--to", "json", "--verify", WEATHER)
     assert code == 0

@@ -8,16 +8,15 @@ import shutil
 import pytest
 
 from branchwise import (
-    BoostedClassifier,
     ExportError,
     RandomForestClassifier,
     RandomForestRegressor,
 )
 from branchwise import export as exports
-from branchwise.export.base import plan_of
+from branchwise.export.base import plan_of, same
 from branchwise.export.verification import probe_rows
 from forest_tables import mixed
-from mixed_ensembles import random_ensemble
+from mixed_ensembles import boosted_ensembles, random_boosting, random_ensemble
 from selection import first_fast
 
 ABLE = [name for name, target in exports.TARGETS.items() if target.ensembles]
@@ -40,6 +39,24 @@ def check(ensemble, target: str) -> None:
 def test_ensembles_of_every_kind_of_tree(target, seeds):
     for seed in seeds:
         check(random_ensemble(seed, seed), target)
+
+
+@pytest.mark.parametrize("target", ABLE)
+@pytest.mark.parametrize("seeds", first_fast([(3,), range(28)]))
+def test_boosting_of_every_kind_of_tree(target, seeds):
+    for seed in seeds:
+        check(random_boosting(seed, seed), target)
+
+
+@pytest.mark.parametrize("target", ABLE)
+@pytest.mark.parametrize(
+    "drawn", first_fast([(12, (14, 15)), (12, (12, 13)), (13, range(12, 16))])
+)
+def test_links_of_gradient_boosting(target, drawn):
+    """None, exp, logistic, softmax: the label exactly, probabilities nearly."""
+    kind, seeds = drawn
+    for seed in seeds:
+        check(random_boosting(kind, seed), target)
 
 
 @pytest.mark.parametrize("target", ABLE)
@@ -122,16 +139,34 @@ def test_targets_of_single_trees_say_so(target):
     )
 
 
-def test_boosted_trees_are_refused():
-    X, y = mixed(60)
-    boosted = BoostedClassifier(n_estimators=3).fit(X, y).model_
-    for write in (boosted.export, lambda target: exports.write(boosted, target)):
-        with pytest.raises(ExportError) as caught:
-            write("python")
-        assert str(caught.value).startswith(
-            "Exports of ensembles hold forests and bagged trees: averages. Got "
-            "<branchwise boosting of 3 C4.5 trees: "
-        )
+@pytest.mark.parametrize("number", range(4))
+def test_boosted_trees_that_were_fitted(number):
+    for target in ("json", "python"):
+        check(boosted_ensembles()[number], target)
+
+
+def test_rules_of_boosting_say_how_trees_are_added_up():
+    weighted, two, several, numbers = (
+        json.loads(exports.write(ensemble, "json")) for ensemble in boosted_ensembles()
+    )
+    assert weighted["version"] == two["version"] == 4
+    ensemble = boosted_ensembles()[0]
+    assert weighted["weights"] == ensemble.tree_weights.tolist()
+    assert weighted["divisor"] == ensemble.tree_weights.sum()
+    assert [len(d["initial"]) for d in (two, several, numbers)] == [1, 3, 1]
+    links = [d["link"] for d in (two, several, numbers)]
+    assert links == ["logistic", "softmax", None]
+
+
+def test_links_have_a_tolerance():
+    plan = plan_of(boosted_ensembles()[1])
+    given = ("yes", (0.25, 0.75))
+    assert same(given, ("yes", (0.25, 0.75 + 1e-15)), plan)
+    assert not same(given, ("yes", (0.25, 0.75 + 1e-11)), plan)
+    assert not same(given, ("no", (0.25, 0.75)), plan)
+    assert not same(given, ("yes", (0.25,)), plan)
+    exact = plan_of(boosted_ensembles()[0])
+    assert not same(given, ("yes", (0.25, 0.75 + 1e-15)), exact)
 
 
 def test_sql_joins_many_trees_in_steps():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import random
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +52,24 @@ def random_ensemble(
         model.recipe, n_trees, words.choice(["sqrt", None, 1, 1.0, 0.5]), voting=voting
     )
     return Ensemble(model.schema, trees, recipe)
+
+
+@lru_cache(maxsize=64)
+def random_boosting(kind: int, seed: int) -> Ensemble:
+    """Return trees of a random ensemble with weights; of numbers, with a link."""
+    ensemble = random_ensemble(kind, seed)
+    rng = np.random.default_rng(seed)
+    schema, recipe, trees = ensemble.schema, ensemble.recipe, ensemble.trees
+    if not ensemble.is_regression:
+        recipe = replace(recipe, method="boosted", voting="hard")
+        return Ensemble(schema, trees, recipe, rng.random(len(trees)) * 5)
+    classes = ((), (), ("no", "yes"), (1, 2, 3))[seed % 4]
+    loss = ("squared_error", "poisson", "log_loss", "log_loss")[seed % 4]
+    largest = max(float(np.abs(tree.mean).max()) for tree in trees)
+    trees = [replace(tree, mean=tree.mean * (3 / largest)) for tree in trees]
+    recipe = replace(recipe, method="gradient", loss=loss)
+    initial = rng.normal(size=recipe.n_outputs(len(classes)))
+    return Ensemble(replace(schema, classes=classes), trees, recipe, None, initial)
 
 
 def small_ensemble(kind: int, seed: int) -> Ensemble:

@@ -1,8 +1,9 @@
-"""``branchwise export``: the tree in another language or format, verified."""
+"""``branchwise export``: a model in another language or format, verified."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from branchwise import export as exports
 from branchwise.cli import options
@@ -13,11 +14,14 @@ from branchwise.cli.support.rows import (
     check_two_streams,
     input_options,
     located,
-    open_model,
+    open_any,
     read_for_model,
 )
 from branchwise.errors import ParameterError
-from branchwise.model import Model
+
+if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
+    from branchwise.model import Model
 
 _PAGE = Page("export")
 _TARGETS = "|".join(exports.TARGETS)
@@ -34,7 +38,7 @@ def export(
     *,
     inputs: Inputs,
 ) -> None:
-    """Write a tree as code, rules or a file of another program."""
+    """Write a tree or an ensemble as code, rules or a file of another program."""
     if verify is not None and no_verify:
         raise ParameterError("--verify and --no-verify exclude each other. Give one.")
     check_without_table(inputs.reading, "--verify", verify, missing=inputs.missing)
@@ -46,7 +50,7 @@ def export(
             "FILE; -o - is standard output."
         )
     check_outputs({"-o": output}, model_path, verify)
-    model = open_model(model_path)
+    model = open_any(model_path)
     options = _options(option or ())
     if no_verify:
         content = exports.write(model, target.name, **options)
@@ -69,7 +73,7 @@ def _options(given: Sequence[str]) -> dict[str, str]:
 
 
 def _verified(
-    model: Model,
+    model: Model | Ensemble,
     target: str,
     options: dict[str, str],
     verify: str | None,

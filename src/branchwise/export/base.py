@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,7 +19,14 @@ from branchwise.data.encode import encode_columns, plain_cells
 from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ExportError, ParameterError, quoted
-from branchwise.export.plan import Plan, Row, make_ensemble_plan, make_plan
+from branchwise.export.plan import (
+    LINK_TOLERANCE,
+    LINK_ZERO,
+    Plan,
+    Row,
+    make_ensemble_plan,
+    make_plan,
+)
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.text.as_html import asset
@@ -53,9 +61,11 @@ class ExportableEnsemble(Protocol):
     schema: Schema
     trees: tuple[Tree, ...]
     recipe: EnsembleRecipe
+    tree_weights: Floats | None
+    initial: Floats | None
 
     def average(self, data: Columns) -> Floats:
-        """Return the averages of what the trees predict for encoded rows."""
+        """Return what the trees predict together for encoded rows."""
 
     def class_codes(self, probabilities: Floats) -> Ints:
         """Return the predicted classes."""
@@ -64,12 +74,9 @@ class ExportableEnsemble(Protocol):
 def plan_of(model: Exportable | ExportableEnsemble) -> Plan:
     """Make the plan of a model or an ensemble."""
     if isinstance(model, ExportableEnsemble):
-        if model.recipe.method != "forest":
-            raise ExportError(
-                "Exports of ensembles hold forests and bagged trees: averages. Got "
-                f"{model!r}; save its model file, or export its trees, ensemble[i]."
-            )
-        return make_ensemble_plan(model.schema, model.trees, model.recipe)
+        return make_ensemble_plan(
+            model.schema, model.trees, model.recipe, model.tree_weights, model.initial
+        )
     return make_plan(model.schema, model.tree, model.recipe)
 
 
@@ -169,13 +176,25 @@ def _rejected(
 def same(first: Prediction, second: Prediction, plan: Plan) -> bool:
     """Tell whether two predictions are the same, to the last bit of every number.
 
-    True and 1 are different labels; the two zeros are one number.
+    True and 1 are different labels; the two zeros are one number. After a link numbers
+    are the same within its tolerance.
     """
     if first is None or second is None:
         return first is second
-    if first[1] != second[1] or first[0] != second[0]:
-        return False
-    return plan.is_regression or type(first[0]) is type(second[0])
+    if plan.is_regression:
+        return _equal(first[0], second[0], plan)
+    return (
+        first[0] == second[0]
+        and type(first[0]) is type(second[0])
+        and len(first[1]) == len(second[1])
+        and all(_equal(*pair, plan) for pair in zip(first[1], second[1], strict=True))
+    )
+
+
+def _equal(first: Value, second: Value, plan: Plan) -> bool:
+    if plan.link is not None and isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, rel_tol=LINK_TOLERANCE, abs_tol=LINK_ZERO)
+    return first == second
 
 
 #: What a program that runs an export may take, in seconds.

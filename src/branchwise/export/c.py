@@ -336,8 +336,24 @@ def write(plan: Plan, options: Options) -> bytes:
         coded={field.kind for field in plan.fields if field.values},
         n_trees=len(plan.trees),
         votes=plan.votes,
+        divisor=number(plan.divisor or 1.0),
+        n_sums=plan.n_sums,
+        link=plan.link,
+        has_numbers=plan.has_numbers,
+        **_of_trees(plan, prefix),
     )
     return text.encode("ascii")
+
+
+def _of_trees(plan: Plan, prefix: str) -> dict[str, str]:
+    """Return the weights of trees and the sums before them, each as an array."""
+    given = {"weights": plan.weights, "initial": plan.initial}
+    arrays = {
+        name: array(f"static const double {prefix}_{name}", [*map(number, numbers)])
+        for name, numbers in given.items()
+        if numbers
+    }
+    return {name: "\n".join(arrays.get(name, ())) for name in given}
 
 
 def _arrays(source: CSource, strings: Strings) -> dict[str, list[str]]:

@@ -25,7 +25,7 @@ def write(plan: Plan, options: Options) -> bytes:
     in_pieces = any("parts" in rules for rules in trees)
     document: dict[str, Any] = {
         "format": "branchwise-rules",
-        "version": 3 if plan.trees else 2 if in_pieces else 1,
+        "version": _version(plan, in_pieces),
         "about": plan.about,
         "target": plan.target,
         "predicts": "numbers" if plan.is_regression else "classes",
@@ -41,12 +41,28 @@ def write(plan: Plan, options: Options) -> bytes:
         ],
     }
     if plan.trees:
-        document |= {"voting": "hard" if plan.votes else "soft", "trees": trees}
+        document |= _combination(plan) | {"trees": trees}
     else:
         document |= trees[0]
     # Pieces are for programs alone: indented, they would be three times as large.
     indent = None if in_pieces else int(options["indent"]) or None
     return (json.dumps(document, indent=indent, allow_nan=False) + "\n").encode()
+
+
+def _version(plan: Plan, in_pieces: bool) -> int:
+    if plan.trees:
+        return 4 if plan.weights or plan.initial else 3
+    return 2 if in_pieces else 1
+
+
+def _combination(plan: Plan) -> dict[str, Any]:
+    """Return how trees are added up."""
+    if plan.initial:
+        return {"initial": list(plan.initial), "link": plan.link}
+    voting = {"voting": "hard" if plan.votes else "soft"}
+    if plan.weights:
+        return voting | {"weights": list(plan.weights), "divisor": plan.divisor}
+    return voting
 
 
 def _rules(plan: Plan) -> dict[str, Any]:

@@ -19,15 +19,20 @@ every branch with a share of its weight. An export follows these rules.
    nodes' positions, starting from 0. Its label is the first class whose probability is
    within a relative 1e-9 of the highest. With costs, minus the expected cost decides,
    added class by class from 0.
-5. In an ensemble, the sum over ``trees`` in their order, divided by their number, is
-   the prediction: of probabilities, of votes (1 for the label of a tree, 0 for other
-   classes) or of numbers. The label is chosen as in 4, of votes without costs.
+5. In an ensemble, the trees are added up in their order, starting from 0: their
+   probabilities, votes (1 for the label of a tree, 0 for other classes) or numbers,
+   times the tree's weight where there are ``weights``. The sums over ``divisor`` are
+   the prediction. Gradient boosting has ``initial`` instead, one number for each sum:
+   tree i adds its number to sum i modulo their number, ``initial`` is added to the
+   sums, and the ``link`` makes predictions of them. The label is chosen as in 4, of
+   votes without costs.
 
 :func:`make_machine` turns a plan into states with one outcome for each code, for
 exports that look up tables.
 
 All arithmetic is that of IEEE 754 binary64, without fused operations. So an export
-that follows the rules gives the same bits as the model does.
+that follows the rules gives the same bits as the model does; but for a link with
+exponentials, which every platform rounds in its own way (:data:`LINK_TOLERANCE`).
 """
 
 from __future__ import annotations
@@ -35,13 +40,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Literal
 
 import numpy as np
 
+from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema, Value, ValueType
 from branchwise.errors import counted
 from branchwise.recipe import Recipe
-from branchwise.recipe.ensemble_recipe import EnsembleRecipe
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Splits
@@ -49,6 +56,21 @@ from branchwise.tree.tree import Tree
 
 Cell = Value | None
 Row = tuple[Cell, ...]
+#: What makes predictions of sums: e to the power of a sum; the probability of the
+#: second of two classes, 1 / (1 + exp(-sum)); or exponentials over their sum. To be
+#: computed without overflow, of -|sum| and of the sums less the largest of them.
+Link = Literal["exp", "logistic", "softmax"]
+#: The relative difference that platforms may have after a link, and the number below
+#: which they need not tell results from 0.
+LINK_TOLERANCE, LINK_ZERO = 1e-12, 1e-300
+
+
+#: What an ensemble is called.
+_KINDS: dict[Method, str] = {
+    "forest": "Forest",
+    "boosted": "Boosting",
+    "gradient": "Gradient boosting",
+}
 
 
 @dataclass(frozen=True)
@@ -121,7 +143,8 @@ class Plan:
     ``classes`` is empty where numbers are predicted. ``about`` says in a line of
     printable characters what the tree is. The plan of an ensemble has the plan of each
     tree, with the same fields, in ``trees``, and the nodes of all of them one after the
-    other in ``nodes``; ``votes`` says that trees contribute classes only.
+    other in ``nodes``; ``votes`` says that trees contribute classes only. ``weights``,
+    ``divisor``, ``initial`` and ``link`` are those of rule 5, where it has them.
     """
 
     target: str
@@ -134,11 +157,38 @@ class Plan:
     costs: tuple[tuple[float, ...], ...] | None
     trees: tuple[Plan, ...] = ()
     votes: bool = False
+    weights: tuple[float, ...] = ()
+    divisor: float | None = None
+    initial: tuple[float, ...] = ()
+    link: Link | None = None
 
     @property
     def is_regression(self) -> bool:
         """Whether the predictions are numbers, not classes."""
         return not self.classes
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether nodes have numbers: in regression and gradient boosting."""
+        return self.nodes[0].number is not None
+
+    @property
+    def n_sums(self) -> int:
+        """The number of sums over trees: one for each class, or a single one."""
+        return len(self.initial) or max(1, len(self.classes))
+
+    def added(self, tree: int, node: Node) -> tuple[float, ...]:
+        """Return what a node of a tree adds to each sum, its weight included."""
+        if self.initial:
+            sums = [0.0] * self.n_sums
+            sums[tree % self.n_sums] = node.number or 0.0
+            return tuple(sums)
+        if node.number is not None:
+            return (node.number,)
+        if not self.votes:
+            return node.probabilities
+        weight = self.weights[tree] if self.weights else 1.0
+        return tuple(weight * (k == node.label) for k in range(len(self.classes)))
 
     @cached_property
     def roots(self) -> tuple[int, ...]:
@@ -202,27 +252,47 @@ def make_plan(
 
 
 def make_ensemble_plan(
-    schema: Schema, trees: Sequence[Tree], recipe: EnsembleRecipe
+    schema: Schema,
+    trees: Sequence[Tree],
+    recipe: EnsembleRecipe,
+    tree_weights: Floats | None = None,
+    initial: Floats | None = None,
 ) -> Plan:
     """Make the plan of an ensemble; its fields are the columns that any tree uses."""
     used = sorted({int(column) for tree in trees for column in tree.used_columns})
-    plans = tuple(make_plan(schema, tree, recipe.tree, used) for tree in trees)
-    first = plans[0]
+    of_trees = replace(schema, classes=()) if recipe.tree.is_regression else schema
+    plans = tuple(make_plan(of_trees, tree, recipe.tree, used) for tree in trees)
     target = "" if schema.target is None else f" for {schema.target!a}"
     n_leaves = sum(tree.n_leaves for tree in trees)
     whole = replace(
-        first,
-        about=f"Forest of {counted(len(trees), f'{recipe.tree.algorithm} tree')}"
+        plans[0],
+        classes=schema.classes,
+        about=f"{_KINDS[recipe.method]} of "
+        f"{counted(len(trees), f'{recipe.tree.algorithm} tree')}"
         f"{target} with {counted(n_leaves, 'leaf', 'leaves')}",
         trees=plans,
         votes=recipe.voting == "hard",
     )
+    if initial is not None:
+        link = _link(recipe, len(initial))
+        whole = replace(whole, initial=tuple(initial.tolist()), link=link)
+    elif tree_weights is not None:
+        weights, divisor = tuple(tree_weights.tolist()), float(tree_weights.sum())
+        whole = replace(whole, weights=weights, divisor=divisor)
+    else:
+        whole = replace(whole, divisor=float(len(trees)))
     nodes = (
         replace(node, first_child=node.first_child + root)
         for root, plan in zip(whole.roots, plans, strict=True)
         for node in plan.nodes
     )
     return replace(whole, nodes=tuple(nodes))
+
+
+def _link(recipe: EnsembleRecipe, n_sums: int) -> Link | None:
+    if recipe.loss == "log_loss":
+        return "logistic" if n_sums == 1 else "softmax"
+    return "exp" if recipe.loss == "poisson" else None
 
 
 def _about(schema: Schema, tree: Tree, recipe: Recipe) -> str:

@@ -66,6 +66,9 @@ def _query_of_sums(plan: Plan, dialect: Dialect, names: Names) -> str:
     blocks, ensemble = [], None
     if plan.trees:
         ensemble = ensemble_steps(plan, dialect, names, steps["cases"])
+        if plan.link is not None:
+            steps |= {name: new(name) for name in ("top", "tops", "powers", "linked")}
+            steps["power"] = [new("power") for _ in ensemble.outputs]
     else:
         blocks = [_block(plan, ends, new) for ends in blocks_of_ends(plan)]
     costs = None if plan.votes else plan.costs

@@ -10,7 +10,7 @@ from collections import deque
 from typing import NamedTuple
 
 from branchwise.errors import ExportError
-from branchwise.export.plan import Node, Plan
+from branchwise.export.plan import Plan
 from branchwise.export.sql_cases import Cases, Names, Wording, ends_at
 from branchwise.export.sql_query import Lookup, joins_of
 from branchwise.files.sql_dialects import Dialect
@@ -29,32 +29,47 @@ class Step(NamedTuple):
 
 
 class EnsembleSteps(NamedTuple):
-    """The table of the nodes' predictions, and the steps that add them up."""
+    """The table of the nodes' predictions, and the steps that add them up.
+
+    ``outputs`` are the columns of the sums: those of predictions, unless there is a
+    link between the two.
+    """
 
     table: str
     values: str
     sums: list[Step]
+    outputs: list[str]
 
 
 def ensemble_steps(
     plan: Plan, dialect: Dialect, names: Names, cases: str
 ) -> EnsembleSteps:
-    """Return the steps from the distinct cases to the averages over trees."""
+    """Return the steps from the distinct cases to the averages or sums of trees."""
     _check(plan)
     lookup = Lookup(names.new("predictions"), names.new("node"))
+    outputs = names.probabilities or [names.prediction]
+    if plan.link is not None:
+        outputs = [names.new(f"margin {at + 1}") for at in range(plan.n_sums)]
     waiting = deque(zip(plan.roots, plan.trees, strict=True))
-    adding = _Adding(plan, dialect, names, lookup)
+    adding = _Adding(plan, dialect, names, lookup, outputs)
     sums: list[Step] = []
     last = cases
     while waiting:
         sums.append(adding.step(last, waiting, is_first=not sums))
         last = sums[-1].name
-    columns = ", ".join([lookup.node, *adding.outputs])
-    rows = ",\n".join(
-        f"    ({', '.join([str(at), *_contribution(plan, plan.nodes[at], dialect)])})"
-        for at in sorted(adding.ends)
+    columns = ", ".join([lookup.node, *outputs])
+    added = (
+        (root + at, plan.added(tree, node))
+        for tree, (root, its) in enumerate(zip(plan.roots, plan.trees, strict=True))
+        for at, node in enumerate(its.nodes)
     )
-    return EnsembleSteps(lookup.table, f"({columns}) AS (\n  VALUES\n{rows}\n)", sums)
+    rows = ",\n".join(
+        f"    ({', '.join([str(at), *map(dialect.number, numbers)])})"
+        for at, numbers in added
+        if at in adding.ends
+    )
+    values = f"({columns}) AS (\n  VALUES\n{rows}\n)"
+    return EnsembleSteps(lookup.table, values, sums, outputs)
 
 
 def _check(plan: Plan) -> None:
@@ -77,13 +92,18 @@ class _Adding:
     """Writes steps that add up trees; ``ends`` are the nodes that they look up."""
 
     def __init__(
-        self, plan: Plan, dialect: Dialect, names: Names, lookup: Lookup
+        self,
+        plan: Plan,
+        dialect: Dialect,
+        names: Names,
+        lookup: Lookup,
+        outputs: list[str],
     ) -> None:
-        self._n_trees = len(plan.trees)
+        self._plan = plan
         self._dialect = dialect
         self._names = names
         self._lookup = lookup
-        self.outputs = names.probabilities or [names.prediction]
+        self._outputs = outputs
         self.ends: set[int] = set()
 
     def step(self, last: str, waiting: deque[tuple[int, Plan]], is_first: bool) -> Step:
@@ -94,21 +114,31 @@ class _Adding:
         n_joins = 0
         while waiting and n_joins < _MOST_JOINS:
             root, tree = waiting.popleft()
-            alias = self._names.new(f"tree {self._n_trees - len(waiting)}")
+            alias = self._names.new(f"tree {len(self._plan.trees) - len(waiting)}")
             lines = self._joins(columns, root, tree, alias)
             n_joins += sum(line.startswith("LEFT JOIN") for line in lines)
             joins += lines
             tables.append(alias)
-        added = [" + ".join(f"{t}.{out}" for t in tables) for out in self.outputs]
+        added = [" + ".join(f"{t}.{out}" for t in tables) for out in self._outputs]
         if not waiting:
-            count = self._dialect.number(float(self._n_trees))
-            added = [f"({total}) / {count}" for total in added]
-        values = zip(columns + added, self._names.carried + self.outputs, strict=True)
+            added = self._finished(added)
+        values = zip(columns + added, self._names.carried + self._outputs, strict=True)
         selected = ",\n    ".join(f"{value} AS {name}" for value, name in values)
         # Else engines join the tables of all steps at once, and there are too many.
         distinct = "DISTINCT " if self._dialect.keep == "AS" else ""
         lines = [f"  SELECT {distinct}{selected}", f"  FROM {last}", *joins]
         return Step(self._names.new("sums"), "\n".join(lines))
+
+    def _finished(self, totals: list[str]) -> list[str]:
+        """Return the sums over the divisor, or with what is added to them."""
+        number = self._dialect.number
+        if not self._plan.initial:
+            divisor = number(self._plan.divisor or 1.0)
+            if self._plan.weights:  # may be written as a quotient
+                divisor = f"({divisor})"
+            return [f"({total}) / {divisor}" for total in totals]
+        pairs = zip(totals, self._plan.initial, strict=True)
+        return [f"{total} + ({number(start)})" for total, start in pairs]
 
     def _joins(
         self, columns: list[str], root: int, tree: Plan, alias: str
@@ -125,13 +155,3 @@ class _Adding:
         ends = (at for at in range(len(tree.nodes)) if ends_at(tree, at))
         self.ends.update(root + at for at in (*passed, *ends))
         return joins
-
-
-def _contribution(plan: Plan, node: Node, dialect: Dialect) -> list[str]:
-    """Write what a node adds to the sums: probabilities, a vote, or a number."""
-    if node.number is not None:
-        return [dialect.number(node.number)]
-    shares = node.probabilities
-    if plan.votes:
-        shares = tuple(float(code == node.label) for code in range(len(plan.classes)))
-    return [dialect.number(share) for share in shares]

@@ -57,6 +57,47 @@ ELSE {{ before }} END
 CASE {% for score in scores[:-1] %}WHEN {% for other in scores[loop.index:] %}{{ score }} >= {{ other }}{{ "" if loop.last else " AND " }}{% endfor %} THEN {{ score }} {% endfor %}ELSE {{ scores[-1] }} END
 {%- endif %}
 {% endmacro %}
+
+{#- PostgreSQL rejects exponentials that are nearly 0. #}
+{% macro power(of) %}
+CASE WHEN {{ of }} < {{ number(-700.0) }} THEN {{ zero }} ELSE EXP({{ of }}) END
+{%- endmacro %}
+
+{#- A step that selects the columns of cases and others. #}
+{% macro step_of(name, last, columns) %}
+,
+{{ name }} {{ dialect.keep }} (
+  SELECT {{ distinct }}{{ (carried + columns)|join(then) }}
+  FROM {{ last }}
+)
+{%- endmacro %}
+
+{#- The steps from sums over trees to predictions. #}
+{% macro linked(margins, last) %}
+{% set powers, power_of = [], steps.power %}
+{% if plan.link == "exp" %}
+{{ step_of(steps.linked, last, [power(margins[0]) ~ " AS " ~ sums[0]]) }}
+{%- elif plan.link == "logistic" %}
+{% set small = power_of[0] %}
+{{ step_of(steps.powers, last, margins + [power("-ABS(" ~ margins[0] ~ ")") ~ " AS " ~ small]) }}
+{%- set likelier, other = one ~ " / (" ~ one ~ " + " ~ small ~ ")", small ~ " / (" ~ one ~ " + " ~ small ~ ")" %}
+{% set chosen = "CASE WHEN " ~ margins[0] ~ " >= " ~ zero ~ " THEN " %}
+{{ step_of(steps.linked, steps.powers, [
+    chosen ~ other ~ " ELSE " ~ likelier ~ " END AS " ~ sums[0],
+    chosen ~ likelier ~ " ELSE " ~ other ~ " END AS " ~ sums[1]]) }}
+{%- else %}
+{{ step_of(steps.tops, last, margins + [greatest(margins) ~ " AS " ~ steps.top]) }}
+{%- for margin in margins %}
+{% set _ = powers.append(power(margin ~ " - " ~ steps.top) ~ " AS " ~ power_of[loop.index0]) %}
+{% endfor %}
+{{ step_of(steps.powers, steps.tops, powers) }}
+{%- set total, shares = " / (" ~ power_of|join(" + ") ~ ")", [] %}
+{% for power in power_of %}
+{% set _ = shares.append(power ~ total ~ " AS " ~ sums[loop.index0]) %}
+{% endfor %}
+{{ step_of(steps.linked, steps.powers, shares) }}
+{%- endif %}
+{% endmacro %}
 WITH {% if ensemble %}{{ ensemble.table }} {{ ensemble.values }},
 {% endif %}
 {{ steps.cases }} {{ dialect.keep }} (
@@ -101,6 +142,10 @@ WITH {% if ensemble %}{{ ensemble.table }} {{ ensemble.values }},
 {%- set step.last = sums_of_step.name %}
 {% endfor %}
 {% set step.kept = carried + sums %}
+{% if plan.link %}
+{{ linked(ensemble.outputs, step.last) }}
+{%- set step.last = steps.linked %}
+{% endif %}
 {% endif %}
 {% if plan.classes %}
 {% if costs is not none %},

@@ -29,64 +29,6 @@ static int {{ p }}_{{ name }}(const double *chances)
     return k;
 }
 {% endmacro %}
-{% macro ensemble() %}
-{% set values = p + ("_chances" if classes else "_numbers") %}
-{% set k = "[k]" if classes else "" %}
-{% if classes and not divides %}
-{{ best("" if votes else costs) }}
-
-{% elif divides and votes and costs %}
-{{ best("", "most") }}
-
-{% endif %}
-// Fills in what a tree predicts: {{ "1 for its class, 0 for others" if votes else "probabilities" if classes else "a number" }}.
-static void {{ p }}_predicted(const struct {{ p }}_cells *cells, int tree, double *values)
-{
-{% if divides %}
-    {{ P }}_STORAGE struct {{ p }}_places ends;
-    int i, k;
-    {{ p }}_arrive(cells, tree, &ends);
-    for (k = 0; k < {{ classes or 1 }}; k++) {
-        values[k] = ends.n == 1 ? {{ values }}[ends.to[0]]{{ k }} : 0.0;
-        for (i = 0; ends.n > 1 && i < ends.n; i++) {
-            values[k] += {{ p }}_product({{ values }}[ends.to[i]]{{ k }}, ends.share[i]);
-        }
-    }
-{% if votes %}
-    i = ends.n == 1 ? {{ p }}_labels[ends.to[0]] : {{ p }}_best(values);
-    for (k = 0; k < {{ classes }}; k++) values[k] = k == i;
-{% endif %}
-{% else %}
-    int k, to = {{ p }}_parts[tree](cells);
-    while (to < 0) to = {{ p }}_parts[-to](cells);
-    for (k = 0; k < {{ classes or 1 }}; k++) {
-        values[k] = {{ p + "_labels[to] == k" if votes else values + "[to]" + k }};
-    }
-{% endif %}
-}
-
-int {{ p }}_predict(const struct {{ p }}_row *row, double *{{ "probabilities" if classes else "number" }})
-{
-    double total[{{ classes or 1 }}], values[{{ classes or 1 }}];
-    struct {{ p }}_cells cells;
-    const int refused = {{ p }}_read(row, &cells);
-    int k, tree;
-    if (refused) return refused;
-    {{ p }}_predicted(&cells, 0, total);
-    for (tree = 1; tree < {{ n_trees }}; tree++) {
-        {{ p }}_predicted(&cells, tree, values);
-        for (k = 0; k < {{ classes or 1 }}; k++) total[k] += values[k];
-    }
-    for (k = 0; k < {{ classes or 1 }}; k++) total[k] /= {{ n_trees }};
-{% if classes %}
-    if (probabilities) memcpy(probabilities, total, sizeof total);
-    return {{ p }}_{{ "most" if divides and votes and costs else "best" }}(total);
-{% else %}
-    *number = total[0];
-    return 0;
-{% endif %}
-}
-{% endmacro %}
 // {{ about }}, written by branchwise.
 //
 {% if classes %}
@@ -217,7 +159,7 @@ static const double {{ p }}_costs[{{ classes }}][{{ classes }}] = {
 {{ line }}
 {% endfor %}
 // What every node answers.
-{% if classes %}
+{% if not has_numbers %}
 {% if votes or not n_trees %}
 {{ arrays.labels }}
 {% endif %}
@@ -431,7 +373,8 @@ int {{ p }}_predict(const struct {{ p }}_row *row, double *{{ "probabilities" if
 }
 {% endif %}
 {% if n_trees %}
-{{ ensemble() }}
+{% include "export/templates/ensemble.c" %}
+
 {% endif %}
 
 #endif  // {{ P }}_DECLARATIONS_ONLY

@@ -23,48 +23,6 @@ function {{ name }}(chances) {
     return scores.findIndex((score) => score >= least);
 }
 {% endmacro %}
-{% macro ensemble() %}
-{% if votes %}
-// Returns 1 for a class and 0 for the others.
-function voteOf(code) {
-    return CLASSES.map((label, other) => other === code ? 1 : 0);
-}
-
-{% endif %}
-{% if is_regression %}
-function predict(row) {
-    const cells = read(row);
-    let number = predicted(cells, 0);
-    for (let tree = 1; tree < {{ n_trees }}; tree++) {
-        number += predicted(cells, tree);
-    }
-    return number / {{ n_trees }};
-}
-
-{% else %}
-{% if not divides %}
-{{ best("" if votes else costs) }}
-
-{% elif votes and costs %}
-{{ best("", "mostOf") }}
-
-{% endif %}
-function predict(row) {
-    return CLASSES[{{ "mostOf" if divides and votes and costs else "bestOf" }}(predictProba(row))];
-}
-
-function predictProba(row) {
-    const cells = read(row), chances = predicted(cells, 0).slice();
-    for (let tree = 1; tree < {{ n_trees }}; tree++) {
-        predicted(cells, tree).forEach((chance, code) => {
-            chances[code] += chance;
-        });
-    }
-    return chances.map((chance) => chance / {{ n_trees }});
-}
-
-{% endif %}
-{% endmacro %}
 // {{ about }}, written by branchwise.
 //
 {% if is_regression %}
@@ -171,7 +129,7 @@ function arrive(cells{{ ", tree" if n_trees }}) {
     return ends.sort((a, b) => a[0] - b[0]);
 }
 
-{% if is_regression %}
+{% if has_numbers %}
 {% if n_trees %}
 // Returns the number that a tree expects.
 function predicted(cells, tree) {
@@ -252,9 +210,9 @@ function arrive(cells{{ ", tree" if n_trees }}) {
 }
 
 {% if n_trees %}
-// Returns the {{ "number" if is_regression else "vote" if votes else "chances" }} of a tree.
+// Returns the {{ "number" if has_numbers else "vote" if votes else "chances" }} of a tree.
 function predicted(cells, tree) {
-{% if is_regression %}
+{% if has_numbers %}
     return ANSWERS[arrive(cells, tree)];
 {% elif votes %}
     return voteOf(CLASSES.indexOf(ANSWERS[arrive(cells, tree)][0]));
@@ -264,7 +222,7 @@ function predicted(cells, tree) {
 }
 
 {% else %}
-{% if is_regression %}
+{% if has_numbers %}
 function predict(row) {
     return ANSWERS[arrive(read(row))];
 }
@@ -282,7 +240,8 @@ function predictProba(row) {
 {% endif %}
 {% endif %}
 {% if n_trees %}
-{{ ensemble() }}
+{% include "export/templates/ensemble.js" %}
+
 {% endif %}
 return Object.freeze({ CLASSES, COLUMNS, predict{{ "" if is_regression else ", predictProba" }} });
 })();
