@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
@@ -20,12 +19,12 @@ from mixed_ensembles import boosted_ensembles, random_boosting, random_ensemble
 from selection import first_fast
 
 ABLE = [name for name, target in exports.TARGETS.items() if target.ensembles]
-PROGRAMS = {"javascript": ["node"], "c": ["cc", "gcc", "clang"]}
 
 
 def check(ensemble, target: str) -> None:
-    if target in PROGRAMS and not any(map(shutil.which, PROGRAMS[target])):
-        pytest.skip(f"no {PROGRAMS[target][0]} here")
+    runners = exports.TARGETS[target].runners(exports.TARGETS[target].options({}))
+    if all(runner.absent() for runner in runners):
+        pytest.skip(str(runners[0].absent()))
     if target == "sql" and plan_of(ensemble).divides:
         with pytest.raises(ExportError, match="SQL cannot carry this ensemble: its tr"):
             exports.write(ensemble, target)

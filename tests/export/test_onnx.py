@@ -10,6 +10,7 @@ from branchwise import (
     CARTRegressor,
     ExportError,
     ID3Classifier,
+    RandomForestClassifier,
     datasets,
     export,
     fit_tree,
@@ -128,6 +129,16 @@ def test_plain_trees_of_numbers_take_the_tree_operator(estimator, fast):
     done = export.verify(model, "onnx")
     assert done.ok, str(done)
     assert ("TreeEnsemble" in operators_of(model)) == fast
+
+
+@pytest.mark.parametrize("missing", ["largest", "node"])
+def test_forests_of_numbers_take_the_tree_operator(missing):
+    X, y = numbers()
+    forest = RandomForestClassifier(n_estimators=4, max_depth=3, missing=missing)
+    ensemble = forest.fit(X, y).model_
+    done = export.verify(ensemble, "onnx")
+    assert done.ok, str(done)
+    assert ("TreeEnsemble" in operators_of(ensemble)) == (missing == "largest")
 
 
 def test_the_tree_operator_tells_neighbours_apart():

@@ -17,15 +17,18 @@ from numpy.typing import NDArray
 
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target
+from branchwise.export.onnx_ensemble import combined
 from branchwise.export.onnx_graph import (
     ML_OPSET,
     ROWS,
+    Cells,
     Graph,
     Names,
     Walk,
     arrive,
     fractional_predictions,
     most_likely,
+    read_columns,
     takes,
     value_info,
 )
@@ -54,19 +57,32 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
             "The export to 'onnx' needs the package onnx. Install it with: pip install "
             "'branchwise[onnx]'"
         )
-    if plan.divides and len(plan.nodes) > _MOST_FRACTIONAL_NODES:
+    n_nodes = max(len(tree.nodes) for tree in plan.trees or (plan,))
+    if plan.divides and n_nodes > _MOST_FRACTIONAL_NODES:
         raise ExportError(
             "ONNX takes room for every node of every row where cases go down several "
-            f"branches, and this tree has {len(plan.nodes):,} nodes; at most "
+            f"branches, and this tree has {n_nodes:,} nodes; at most "
             f"{_MOST_FRACTIONAL_NODES:,} are allowed. Prune it, or fit with another "
             "missing and unseen policy than 'split'."
         )
     _check_broken_text(plan)
     names = Names.of(plan)
     graph = Graph(names.inner)
-    walk = Walk(plan, graph, names)
+    cells = read_columns(plan, graph, names)
     fast = takes(plan)
-    state = arrive(plan, graph, walk.numbers) if fast else walk.arrive()
+    if plan.trees:
+        trees = [_of_tree(tree, graph, cells, fast) for tree in plan.trees]
+        predictions, labels = combined(plan, graph, trees)
+    else:
+        predictions, labels = _of_tree(plan, graph, cells, fast)
+    return _model(plan, graph, names, cells, predictions, labels, fast)
+
+
+def _of_tree(plan: Plan, graph: Graph, cells: Cells, fast: bool) -> tuple[str, str]:
+    """Return the predictions of a tree, [rows, classes], and its class codes."""
+    walk = Walk(plan, graph, cells)
+    fast = fast and plan.nodes[0].split is not None
+    state = arrive(plan, graph, cells.numbers) if fast else walk.arrive()
     values = _values(plan)
     predictions = _by_state(graph, state, values)
     by_node = graph.whole([node.label for node in plan.nodes])
@@ -76,9 +92,9 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
         summed = fractional_predictions(walk, values)
         predictions = graph.op("Where", fractional, summed, predictions)
         if not plan.is_regression:
-            likely = most_likely(plan, graph, summed)
+            likely = most_likely(graph, summed, plan.costs)
             labels = graph.op("Where", fractional, likely, labels)
-    return _model(plan, walk, names, predictions, labels, fast)
+    return predictions, labels
 
 
 def _check_broken_text(plan: Plan) -> None:
@@ -113,11 +129,16 @@ def _by_state(graph: Graph, state: str, values: NDArray[np.float64]) -> str:
 
 
 def _model(
-    plan: Plan, walk: Walk, names: Names, predictions: str, labels: str, fast: bool
+    plan: Plan,
+    graph: Graph,
+    names: Names,
+    cells: Cells,
+    predictions: str,
+    labels: str,
+    fast: bool,
 ) -> bytes:
     from onnx import checker, helper  # noqa: PLC0415
 
-    graph = walk.graph
     outputs: list[Any] = []
 
     def put(value: str, dtype: Any, width: int | None = None) -> None:
@@ -136,7 +157,7 @@ def _model(
         put(graph.op("Gather", classes, labels), dtype)
         put(predictions, np.float64, len(plan.classes))
     if plan.rejects_missing or plan.rejects_unseen:
-        put(graph.op("Not", walk.rejected), np.bool_)
+        put(graph.op("Not", cells.rejected), np.bool_)
     graph.drop_unused(names.outputs)
     whole = helper.make_graph(
         graph.nodes, "tree", graph.inputs, outputs, graph.constants, plan.about
@@ -173,7 +194,8 @@ def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
     session = onnxruntime.InferenceSession(
         content, settings, providers=["CPUExecutionProvider"]
     )
-    size = max(1, _BATCH // len(plan.nodes)) if plan.divides else _BATCH
+    n_nodes = max(len(tree.nodes) for tree in plan.trees or (plan,))
+    size = max(1, _BATCH // n_nodes) if plan.divides else _BATCH
     predictions: list[Prediction] = []
     for start in range(0, len(rows), size):
         predictions += _predictions(session, plan, rows[start : start + size])
@@ -219,4 +241,6 @@ def _feed(plan: Plan, rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
 
 _RUNNER = Runner("onnxruntime", _absent, _run)
 
-TARGET = Target("onnx", ".onnx", write, lambda _: [_RUNNER], binary=True)
+TARGET = Target(
+    "onnx", ".onnx", write, lambda _: [_RUNNER], binary=True, ensembles=True
+)

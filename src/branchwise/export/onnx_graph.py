@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from branchwise.export.plan import (
 )
 from branchwise.tree.splits import ABOVE, AT_MOST
 
+Costs = tuple[tuple[float, ...], ...]
 #: The one free dimension of inputs and outputs.
 ROWS = "rows"
 
@@ -183,14 +184,22 @@ class Names:
         return cls(tuple(columns), tuple(masks), tuple(free(o) for o in outputs), inner)
 
 
-class Walk:
-    """The nodes of the graph that all outputs share."""
+class Cells(NamedTuple):
+    """Codes and numbers, [rows, fields] each, and which rows are rejected."""
 
-    def __init__(self, plan: Plan, graph: Graph, names: Names) -> None:
+    codes: str
+    numbers: str
+    rejected: str
+
+
+class Walk:
+    """The nodes of the graph that all outputs of a tree share."""
+
+    def __init__(self, plan: Plan, graph: Graph, cells: Cells) -> None:
         self.plan, self.graph = plan, graph
         self.machine = make_machine(plan)
         self.end = len(self.machine)  # the state of fractional cases
-        self.codes, self.numbers, self.rejected = _read_columns(plan, graph, names)
+        self.codes, self.numbers, _ = cells
         machine, end = self.machine, self.end
         self._field = graph.whole([*machine.field, 0])
         self._splits_on = graph.constant([*machine.splits_on, False], np.bool_)
@@ -253,14 +262,14 @@ class Walk:
         return graph.repeat(went, test, None)
 
 
-def _read_columns(plan: Plan, graph: Graph, names: Names) -> tuple[str, str, str]:
-    """Return codes and numbers, [rows, fields] each, and which rows are rejected."""
+def read_columns(plan: Plan, graph: Graph, names: Names) -> Cells:
+    """Add the inputs, and return what they are."""
     if not plan.fields:
         graph.add_input("row", np.int64)
         row = graph.op("Unsqueeze", "row", graph.whole([1]))
         nothing = graph.op("Mul", row, graph.whole(0))
         rejected = graph.op("Less", nothing, graph.whole(0))
-        return nothing, graph.cast(nothing, np.float64), rejected
+        return Cells(nothing, graph.cast(nothing, np.float64), rejected)
     codes, numbers, unfit = [], [], []
     for field, *called in zip(plan.fields, names.columns, names.masks, strict=True):
         code, number = _read_column(graph, field, *called)
@@ -277,7 +286,7 @@ def _read_columns(plan: Plan, graph: Graph, names: Names) -> tuple[str, str, str
     rejected = graph.op("Less", codes[0], graph.whole(0))
     for some in unfit:
         rejected = graph.op("Or", rejected, some)
-    return (
+    return Cells(
         graph.op("Concat", *codes, axis=1),
         graph.op("Concat", *numbers, axis=1),
         rejected,
@@ -398,12 +407,12 @@ def _factors(walk: Walk, went: str, splitting: Sequence[int]) -> str:
     return graph.op("Where", graph.constant(is_root, np.bool_), graph.real(1.0), factor)
 
 
-def most_likely(plan: Plan, graph: Graph, probabilities: str) -> str:
-    """Return the class codes of fractional cases: [rows, 1]."""
+def most_likely(graph: Graph, probabilities: str, costs: Costs | None) -> str:
+    """Return the class codes of fractional cases or ensembles: [rows, 1]."""
     scores = probabilities
-    if plan.costs is not None:
+    if costs is not None:
         cost = graph.op("Mul", probabilities, graph.real(0.0))
-        for code, row in enumerate(plan.costs):
+        for code, row in enumerate(costs):
             probability = graph.op("Gather", probabilities, graph.whole([code]), axis=1)
             cost = graph.op(
                 "Add", cost, graph.op("Mul", probability, graph.real([row]))
