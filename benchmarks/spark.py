@@ -28,7 +28,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from branchwise import fit_tree
-from branchwise.engines.spark import source as spark_session
+from branchwise.engines.spark import cluster as spark_session
 from branchwise.recipe import CART, ID3
 from generate import planted
 

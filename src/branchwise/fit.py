@@ -149,7 +149,8 @@ def fit_tree(
         others = source_of(validation, engine or engine_of(source))
     with others as aside:
         with source_of(source, engine, named) as data_source:
-            _check_possible(data_source, task, recipe, max_exact, validation_fraction)
+            check_possible(data_source, task, max_exact)
+            _check_in_memory(data_source, recipe, validation_fraction)
             if named:
                 check_columns(task, data_source.label, data_source.names)
             plan = data_source.learn(task_of(recipe, task))
@@ -169,14 +170,10 @@ def fit_tree(
     return Model(schema, tree, recipe)
 
 
-def _check_possible(
-    data_source: Source,
-    task: Task,
-    recipe: Recipe,
-    max_exact: int | None,
-    validation_fraction: float | None,
+def check_possible(
+    data_source: Source, task: Task, max_exact: int | None = None
 ) -> None:
-    """Reject parameters that the rows of a source do not allow."""
+    """Reject columns and parameters that the rows of a source do not allow."""
     named, weight = isinstance(task.target, str), task.weight
     weight_is_named = weight is None or isinstance(weight, str)
     if isinstance(data_source, MemoryTable):
@@ -202,12 +199,20 @@ def _check_possible(
             f"{name} must be the name of a column where the rows are not in "
             f"memory. Got {type(given).__name__}."
         )
+    check_limit("max_exact", max_exact, least=2)
+
+
+def _check_in_memory(
+    data_source: Source, recipe: Recipe, validation_fraction: float | None
+) -> None:
+    """Reject parameters that need the rows in memory where they are not."""
+    if isinstance(data_source, MemoryTable):
+        return
     if validation_fraction is not None:
         raise ParameterError(
             "validation_fraction sets rows aside by their contents, which needs them "
             "in memory. Pass validation, a source with other rows."
         )
-    check_limit("max_exact", max_exact, least=2)
     if isinstance(recipe.ccp_alpha, str) and recipe.ccp_alpha in ALPHA_RULES:
         raise ParameterError(
             f"ccp_alpha={recipe.ccp_alpha!r} is chosen by cross-validation, which "

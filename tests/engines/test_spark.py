@@ -17,12 +17,14 @@ import pytest
 
 from branchwise import DataError, ParameterError, datasets, fit_tree
 from branchwise.engines.level_engine import received, sent
-from branchwise.engines.spark import SparkTable
+from branchwise.engines.spark import SparkTable, cluster
 from branchwise.engines.spark import source as engine
 from branchwise.engines.spark import workers as spark_workers
 from branchwise.predict import predict_rows
 from branchwise.recipe import C45, CART, ID3
 from engine_tables import RECIPES, random_table
+from forest_cases import CASES as ENSEMBLES
+from forest_cases import columns_of, fitted, table_of
 from marked_files import models_of_marked_files
 from selection import first_fast
 from spark_sessions import local_spark
@@ -95,20 +97,41 @@ def test_bundled_tables(spark, recipe, name):
 
 @pytest.mark.slow
 def test_many_partitions_are_merged_by_the_workers(spark, monkeypatch):
-    monkeypatch.setattr(engine, "FAN_IN", 2)
+    monkeypatch.setattr(cluster, "FAN_IN", 2)
     table = random_table(np.random.default_rng(3)).drop(columns="w")
     collected = []
-    collect = engine.Session.collected
+    collect = cluster.Session.collected
 
     def counting(self, frame):
         rows = collect(self, frame)
         collected.append(len({row.source for row in rows}))
         return rows
 
-    monkeypatch.setattr(engine.Session, "collected", counting)
+    monkeypatch.setattr(cluster.Session, "collected", counting)
     same_model(spark, table, replace(ID3, max_depth=2), 5, most_rows=0)
     assert collected[0] == 5  # how many partitions there are
     assert max(collected[1:]) <= 2
+
+
+@pytest.mark.parametrize("case", first_fast(list(ENSEMBLES), n_fast=1))
+def test_ensembles_are_those_of_tables_in_memory(spark, case):
+    table = columns_of(case, table_of())
+    found = fitted(case, frame_of(spark, table, 3)).model_.to_bytes()
+    assert found == fitted(case, table).model_.to_bytes()
+
+
+@pytest.mark.slow
+def test_a_criterion_of_the_user_reaches_the_workers(spark):
+    from branchwise import RandomForestClassifier
+
+    def accuracy(parent, branches):
+        right = branches.max(axis=2).sum(axis=1)
+        return (right - parent.max(axis=1)) / parent.sum(axis=1)
+
+    table = columns_of("forest", table_of(100)).dropna()
+    estimator = RandomForestClassifier(n_estimators=2, criterion=accuracy)
+    found = estimator.fit(frame_of(spark, table, 2), "bought").model_.trees
+    assert found == estimator.fit(table, "bought").model_.trees
 
 
 def test_estimators_take_frames(spark):

@@ -15,7 +15,7 @@ from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Columns
 from branchwise.data.target import class_codes, occurring_classes, plain_numbers
 from branchwise.engines.base import Plan, attributes_of, special, weights_in
-from branchwise.engines.memory import Countable, MemoryEngine
+from branchwise.engines.memory import Countable, MemoryEngine, Training
 from branchwise.errors import DataError
 from branchwise.grow.protocol import Level, Levels
 from branchwise.native import available
@@ -37,7 +37,8 @@ _CHANGED = (
 class Chunk:
     """Encoded rows: codes in small integer types, also of numbers; targets; weights.
 
-    The last code of a column is that of missing values.
+    The last code of a column is that of missing values. By a plan without codes,
+    columns of numbers have the numbers themselves.
     """
 
     codes: tuple[NDArray[Any], ...]
@@ -80,6 +81,34 @@ class Chunk:
         if len(starts):
             numbers = position[order[starts]].tolist()
             yield from zip(numbers, np.split(order, starts[1:]), strict=True)
+
+
+#: Odd multiplier of hashes.
+_SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
+_HALF = np.uint64(32)
+#: Rows per block: their hashes stay in the CPU cache from column to column.
+_BLOCK = 1 << 13
+
+
+def row_hashes(chunk: Chunk) -> Iterator[NDArray[np.uint64]]:
+    """Yield hashes of rows, block by block, which depend on their contents alone."""
+    cells = [*chunk.codes, chunk.target]
+    if chunk.weights is not None:
+        cells.append(chunk.weights)
+    for begin in range(0, chunk.n_rows, _BLOCK):
+        rows = np.zeros(min(_BLOCK, chunk.n_rows - begin), dtype=np.uint64)
+        for column in cells:
+            rows ^= rows >> _HALF
+            rows *= _SPREAD
+            rows += _as_whole(column[begin : begin + _BLOCK])
+        rows *= _SPREAD
+        rows ^= rows >> _HALF
+        rows *= _SPREAD
+        yield rows
+
+
+def _as_whole(cells: NDArray[Any]) -> NDArray[Any]:
+    return cells.view(np.uint64) if cells.dtype.kind == "f" else cells
 
 
 def joined(chunks: Sequence[Chunk]) -> Chunk:
@@ -141,8 +170,32 @@ def encode_chunk(table: object, plan: Plan) -> Chunk:
     return Chunk(tuple(codes), target, weights)
 
 
+def without_codes(plan: Plan) -> Plan:
+    """Return a plan that encodes numbers and weights as they are, as in memory."""
+    columns = tuple(replace(column, sketched=False) for column in plan.schema.columns)
+    return replace(
+        plan,
+        schema=replace(plan.schema, columns=columns),
+        grid=replace(plan.grid, step=0.0),
+        values={},
+        edges={},
+    )
+
+
+def training_of(
+    chunk: Chunk, plan: Plan, data: Columns | None = None, unit: float = 1.0
+) -> Training:
+    """Return rows that a plan encoded without codes of numbers, or with other data."""
+    target: Any = chunk.target.astype(np.intp if plan.spread is None else np.float64)
+    data = Columns(chunk.n_rows, chunk.codes) if data is None else data
+    weights = None if chunk.weights is None else chunk.weights * unit
+    return Training(plan.schema.columns, data, target, plan.n_classes, weights)
+
+
 def _known(plan: Plan, index: int, codes: NDArray[Any]) -> NDArray[Any]:
     column = plan.schema.columns[index]
+    if column.is_numeric:
+        return codes
     if not plan.unseen_values and int(codes.max(initial=0)) > column.missing_code:
         raise DataError(_CHANGED.format(column.name))
     return codes

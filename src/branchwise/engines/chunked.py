@@ -134,7 +134,8 @@ class ChunkedTable:
     temporary_folder : str or None
         The folder of temporary files; by default that of the system.
     most_rows : int
-        Nodes with at most so many rows are finished in memory; 0 is none.
+        Nodes with at most so many rows are finished in memory; 0 is none. So many rows
+        of a larger table are drawn for a tree of a forest.
     say : callable or None
         Called from time to time with a description of the progress.
     """
@@ -153,6 +154,8 @@ class ChunkedTable:
         self.table = self._given = StreamedTable.of(source)
         self.label = self.table.label
         self.most_rows = most_rows if cache else 0
+        #: The most rows that are in memory for the trees of an ensemble.
+        self.most_in_memory = most_rows
         self._cache = cache
         self._folder_wanted = temporary_folder
         self._say = say or (lambda _: None)
@@ -229,43 +232,57 @@ class ChunkedTable:
 
     def engine(self, plan: Plan) -> PassEngine:
         """Return the engine that counts the rows by a plan."""
+        self.use(plan)
+        return PassEngine(plan, self)
+
+    def use(self, plan: Plan) -> None:
+        """Encode the rows by a plan from now on."""
         self._plan = plan
         self._store = None
         # The plan may be that of other files, with other summaries.
         learnt = {column.name: column for column in plan.schema.columns}
         self.table = self.table.for_columns(learnt)
-        return PassEngine(plan, self)
 
-    def _chunks(self) -> Generator[Chunk, None, None]:
+    def whole(self, plan: Plan) -> Chunk:
+        """Return all rows in memory, encoded by a plan."""
+        self.use(plan)
+        rows = joined(list(self._requested(lambda frame: encode_chunk(frame, plan))))
+        check_n_rows(self.label, plan, rows.n_rows)
+        return rows
+
+    def chunks(self) -> Generator[Chunk, None, None]:
         """Yield all rows, encoded; the first pass writes them to the store."""
         if self._store is not None:
             for arrays in self._store.batches():
-                yield self._deserialised(arrays)
+                yield self.deserialised(arrays)
             return
-        store = self._new_store() if self._cache else None
-        plan, rows = self._known_plan, 0
+        store = self.new_store() if self._cache else None
+        plan, rows = self.plan, 0
         for chunk in self._requested(lambda frame: encode_chunk(frame, plan)):
             rows += chunk.n_rows
             self._say(f"Encoding the rows: {rows:,} of {plan.n_rows:,}")
             if store is not None:
-                store.append(_serialised(chunk))
+                store.append(serialised(chunk))
             yield chunk
         check_n_rows(self.label, plan, rows)
         self._store = store
 
-    def _new_store(self) -> BatchStore:
+    def new_store(self) -> BatchStore:
+        """Return a temporary file that is deleted with the others."""
         store = BatchStore(self._temporary())
         self._open.callback(store.remove)
         return store
 
     @property
-    def _known_plan(self) -> Plan:
+    def plan(self) -> Plan:
+        """The plan that rows are encoded by."""
         if self._plan is None:
             raise AssertionError("rows are counted by a plan")
         return self._plan
 
-    def _deserialised(self, arrays: list[Any]) -> Chunk:
-        n = len(self._known_plan.schema.columns)
+    def deserialised(self, arrays: list[Any]) -> Chunk:
+        """Return the rows of arrays that were written to a store."""
+        n = len(self.plan.schema.columns)
         weights = arrays[n + 1] if len(arrays) > n + 1 else None
         return Chunk(tuple(arrays[:n]), arrays[n], weights)
 
@@ -286,7 +303,7 @@ class ChunkedTable:
 
     def run(self, job: Job) -> Any:
         """Run a job on every chunk, one after the other."""
-        with closing(self._chunks()) as chunks:
+        with closing(self.chunks()) as chunks:
             return merged(map(job, chunks))
 
     def finish(
@@ -303,21 +320,22 @@ class ChunkedTable:
 
     def _together(self, route: Route, bucket: Ints) -> Iterator[tuple[Chunk, Any]]:
         """Yield the rows of each bucket, and their nodes."""
-        stores = [self._new_store() for _ in range(int(bucket.max()) + 1)]
-        with closing(self._chunks()) as chunks:
+        stores = [self.new_store() for _ in range(int(bucket.max()) + 1)]
+        with closing(self.chunks()) as chunks:
             for chunk in chunks:
                 nodes = route.nodes_of(chunk)
                 for number, chosen in chunk.by_bucket(nodes, bucket):
-                    own = _serialised(chunk.take(chosen))
+                    own = serialised(chunk.take(chosen))
                     stores[number].append([nodes[chosen], *own])
         for store in stores:
             batches = list(store.batches())
             store.remove()
-            rows = joined([self._deserialised(batch[1:]) for batch in batches])
+            rows = joined([self.deserialised(batch[1:]) for batch in batches])
             yield rows, np.concatenate([batch[0] for batch in batches])
 
 
-def _serialised(chunk: Chunk) -> list[Any]:
+def serialised(chunk: Chunk) -> list[Any]:
+    """Return the arrays of rows, for a store."""
     weights = [] if chunk.weights is None else [chunk.weights]
     return [*chunk.codes, chunk.target, *weights]
 

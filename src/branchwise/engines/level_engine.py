@@ -383,6 +383,25 @@ _PARQUET = tuple(
 )
 
 
+class RemoteRows(Protocol):
+    """Something that was made of all rows of a table, here and on the workers."""
+
+    @property
+    def value(self) -> Any:
+        """What was made of the rows, here."""
+
+    def shares(
+        self, work: Callable[[Any, Sequence[int]], list[Any]], numbers: Sequence[int]
+    ) -> Iterator[tuple[Sequence[int], list[Any]]]:
+        """Divide numbered work among the workers; yield numbers and results."""
+
+
+def shares_of(numbers: Sequence[int], n_shares: int) -> list[Sequence[int]]:
+    """Divide numbers among shares of about the same size."""
+    n_shares = max(1, min(n_shares, len(numbers)))
+    return [numbers[first::n_shares] for first in range(n_shares)]
+
+
 class RemoteTable(ABC):
     """A table whose partitions are on workers.
 
@@ -419,6 +438,10 @@ class RemoteTable(ABC):
                 "engine='chunked'."
             )
         return cls._read_parquet(files, names, missing, address)
+
+    @abstractmethod
+    def prepared(self, plan: Plan, prepare: Callable[[Chunk], Any]) -> RemoteRows:
+        """Encode all rows by a plan, and send what is made of them to the workers."""
 
     @abstractmethod
     def close(self) -> None:

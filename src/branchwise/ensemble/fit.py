@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, cast
 
-from branchwise.data.table_schema import Value
-from branchwise.engines.base import Task, source_of
-from branchwise.engines.memory import MemoryTable, Training
+from branchwise.data.arrays import Ints
+from branchwise.data.table_schema import Schema, Value
+from branchwise.engines.base import Plan, Source, Task, check_columns, source_of
+from branchwise.engines.chunk import Chunk, training_of, without_codes
+from branchwise.engines.chunked import ChunkedTable
+from branchwise.engines.level_engine import RemoteTable
+from branchwise.engines.memory import MemoryTable
+from branchwise.engines.subsamples import RowSampler, sampled_rows
 from branchwise.ensemble.boosting import boosted_trees
 from branchwise.ensemble.early_stop import OnRound
 from branchwise.ensemble.ensemble import Ensemble
-from branchwise.ensemble.forest import TreeProgress, grow_trees
+from branchwise.ensemble.forest import (
+    TreeProgress,
+    grow_from_files,
+    grow_on_workers,
+    grow_trees,
+)
 from branchwise.ensemble.gradient import gradient_trees
 from branchwise.ensemble.losses import TARGETS
-from branchwise.ensemble.sampling import Samples
+from branchwise.ensemble.sampling import Samples, Subsamples, rows_kept
 from branchwise.errors import ParameterError
-from branchwise.fit import CostsOf
+from branchwise.fit import CostsOf, check_possible
+from branchwise.grow.draws import Keys
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import n_threads
 from branchwise.train.train import check_costs, task_of, warn_of_order
@@ -36,6 +48,7 @@ def fit_ensemble(
     target_name: str | None = None,
     n_jobs: int | None = None,
     progress: TreeProgress | None = None,
+    engine: str | None = None,
     ignore: Sequence[str] = (),
     class_weight: object = None,
     priors: object = None,
@@ -43,15 +56,21 @@ def fit_ensemble(
     earlier: Sequence[Tree] = (),
     on_round: OnRound | None = None,
 ) -> Ensemble:
-    """Grow an ensemble from a table in memory.
+    """Grow an ensemble from a table.
+
+    Workers of Dask and Spark encode the rows and grow the trees of forests; boosting,
+    where each round needs the one before, is grown in this process. Files of more rows
+    than ``most_rows`` of :class:`~branchwise.engines.chunked.ChunkedTable` are drawn
+    from: each tree of a forest has its own random sample of so many rows. Databases
+    (``engine="sql"``) are refused. See ``docs/scale.md``.
 
     Parameters
     ----------
     source, target, sample_weight, categorical_features, categories, classes
-        As in :func:`~branchwise.fit_tree`; the table must be in memory.
+        As in :func:`~branchwise.fit_tree`.
     recipe : EnsembleRecipe
         The recipe of the trees, and how many there are.
-    target_name, n_jobs, ignore, class_weight, priors, costs
+    target_name, n_jobs, engine, ignore, class_weight, priors, costs
         As in :func:`~branchwise.fit_tree`; threads grow different trees.
     progress : callable or None
         Called with the number of trees so far.
@@ -84,33 +103,143 @@ def fit_ensemble(
     named = isinstance(target, str)
     if recipe.loss is not None:
         task = replace(task, criterion=TARGETS[recipe.loss])
-    with source_of(source, None, named) as data_source:
-        if not isinstance(data_source, MemoryTable):
-            raise ParameterError(
-                "Ensembles are grown from rows in memory, and these are in "
-                f"{data_source.label}. Read them with branchwise.read_table, or a "
-                "sample of them."
-            )
-        schema = data_source.learn(task).schema
-        rows: Training = data_source.rows
-    warn_of_order(schema.columns, recipe.tree)
-    if costs is not None:
-        recipe = replace(recipe, tree=replace(recipe.tree, costs=costs(schema.classes)))
-    check_costs(recipe.tree.costs, schema.classes)
-    samples = Samples(replace(rows, cache=None), recipe)
+    with source_of(source, engine, named) as data_source:
+        _check_engine(data_source)
+        check_possible(data_source, task)
+        if named:
+            check_columns(task, data_source.label, data_source.names)
+        plan = data_source.learn(task)
+        schema = plan.schema
+        warn_of_order(schema.columns, recipe.tree)
+        if costs is not None:
+            tree = replace(recipe.tree, costs=costs(schema.classes))
+            recipe = replace(recipe, tree=tree)
+        check_costs(recipe.tree.costs, schema.classes)
+        growth = _Growth(recipe, threads, earlier, progress, on_round)
+        ensemble = growth.from_source(data_source, plan)
     if target_name is not None or named:
-        schema = replace(schema, target=target_name or str(target))
-    match recipe.method:
-        case "boosted":
-            boosted = boosted_trees(samples, threads, progress, on_round)
-            return Ensemble(
-                schema, boosted.trees, recipe, boosted.weights, samples=samples
+        name = target_name or str(target)
+        ensemble.schema = replace(ensemble.schema, target=name)
+    return ensemble
+
+
+def _check_engine(data_source: Source) -> None:
+    """Reject sources whose rows cannot be drawn."""
+    if data_source.engine_name == "sql":
+        raise ParameterError(
+            "engine='sql' grows single trees, from counts that the database makes. The "
+            "trees of an ensemble need samples of the rows themselves, and these are "
+            f"in {data_source.label}. Read the rows, or a random sample of them, into "
+            "a DataFrame, or export them to Parquet files."
+        )
+
+
+@dataclass(frozen=True)
+class _Growth:
+    """How the trees of an ensemble are grown, whatever its rows are."""
+
+    recipe: EnsembleRecipe
+    threads: int
+    earlier: Sequence[Tree]
+    progress: TreeProgress | None
+    on_round: OnRound | None
+
+    @property
+    def numbers(self) -> Sequence[int]:
+        """The numbers of the trees that are to be grown."""
+        return range(len(self.earlier), self.recipe.n_estimators)
+
+    def from_source(self, data_source: Source, plan: Plan) -> Ensemble:
+        """Grow from a source that has made a plan."""
+        if isinstance(data_source, MemoryTable):
+            rows = replace(data_source.rows, cache=None)
+            return self.from_rows(Samples(rows, self.recipe), plan.schema)
+        if isinstance(data_source, RemoteTable):
+            return self._on_workers(data_source, without_codes(plan))
+        files = cast(ChunkedTable, data_source)  # every other engine was rejected
+        if plan.n_rows <= files.most_in_memory:
+            plan = without_codes(plan)
+            samples = samples_of_chunk(files.whole(plan), plan, self.recipe)
+            return self.from_rows(samples, plan.schema)
+        return self._from_files(files, plan)
+
+    def from_rows(self, samples: Samples, schema: Schema) -> Ensemble:
+        """Grow in this process."""
+        rows = samples, self.threads, self.progress
+        match self.recipe.method:
+            case "boosted":
+                boosted = boosted_trees(*rows, self.on_round)
+                return Ensemble(
+                    schema, boosted.trees, self.recipe, boosted.weights, None, samples
+                )
+            case "gradient":
+                found = gradient_trees(*rows, self.on_round)
+                return Ensemble(
+                    schema, found.trees, self.recipe, None, found.initial, samples
+                )
+        trees = grow_trees(samples, self.numbers, self.threads, self.progress)
+        return self._forest(schema, trees, samples)
+
+    def _forest(
+        self, schema: Schema, trees: Sequence[Tree], samples: Samples
+    ) -> Ensemble:
+        every = (*self.earlier, *trees)
+        return Ensemble(schema, every, samples.recipe, samples=samples)
+
+    def _on_workers(self, table: RemoteTable, plan: Plan) -> Ensemble:
+        prepare = partial(samples_of_chunk, plan=plan, recipe=self.recipe)
+        rows = table.prepared(plan, prepare)
+        if self.recipe.method != "forest":
+            # Each round needs the one before, so there is nothing to share out.
+            return self.from_rows(rows.value, plan.schema)
+        trees = grow_on_workers(rows, self.numbers, self.progress)
+        return self._forest(plan.schema, trees, rows.value)
+
+    def _from_files(self, table: ChunkedTable, plan: Plan) -> Ensemble:
+        """Grow every tree from its own sample of rows that do not fit in memory."""
+        recipe, most, n_rows = self.recipe, table.most_in_memory, plan.grid.n_cases
+        if recipe.method != "forest":
+            raise ParameterError(
+                "Boosting needs all rows in memory, for every round weighs each of "
+                f"them anew, and {table.label} has {plan.n_rows:,} rows, where "
+                f"most_rows allows {most:,}. Raise most_rows of ChunkedTable, boost "
+                "from a sample of the rows, or grow a forest, whose trees draw "
+                "samples of their own."
             )
-        case "gradient":
-            found = gradient_trees(samples, threads, progress, on_round)
-            return Ensemble(
-                schema, found.trees, recipe, initial=found.initial, samples=samples
+        wanted = min(most, n_rows)
+        if recipe.max_samples is not None:
+            wanted = recipe.rows_drawn(int(n_rows))
+        if not 1 <= wanted <= most:
+            raise ParameterError(
+                f"max_samples must be at most most_rows, {most:,}, the rows in memory "
+                f"for a tree. Got {recipe.max_samples!r}, which is {wanted:,.0f} of "
+                f"{n_rows:,.0f} rows; raise most_rows of ChunkedTable, or leave "
+                "max_samples out."
             )
-    numbers = range(len(earlier), recipe.n_estimators)
-    trees = (*earlier, *grow_trees(samples, numbers, threads, progress))
-    return Ensemble(schema, trees, recipe, samples=samples)
+        recipe = replace(recipe, max_samples=int(wanted))
+        sampler = RowSampler(table, plan)
+        samples = subsamples_of(sampler, plan, recipe, wanted / n_rows, most / n_rows)
+        trees = grow_from_files(
+            sampler, plan, samples, self.numbers, self.threads, self.progress
+        )
+        return self._forest(plan.schema, trees, samples)
+
+
+def samples_of_chunk(chunk: Chunk, plan: Plan, recipe: EnsembleRecipe) -> Samples:
+    """Return samples of rows that a plan encoded without codes of numbers."""
+    samples = Samples(training_of(chunk, plan), recipe)
+    _ = samples.order  # sorted once, for all workers
+    return samples
+
+
+def subsamples_of(
+    sampler: RowSampler, plan: Plan, recipe: EnsembleRecipe, rate: float, kept: float
+) -> Subsamples:
+    """Keep a share of the rows, for what is out of bag."""
+
+    def draw(keys: Keys, _: int) -> Ints:
+        return rows_kept(keys, recipe, kept)
+
+    chunk, keys = sampler.collected([0], draw)[0]()
+    rows, _ = sampled_rows(chunk, plan)
+    return Subsamples(rows, recipe, keys, rate)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from branchwise.ensemble.sampling import Samples
-from branchwise.grow.draws import ColumnDraws, tree_key
+from branchwise.data.arrays import Ints
+from branchwise.engines.base import Plan
+from branchwise.engines.chunk import Chunk
+from branchwise.engines.level_engine import RemoteRows
+from branchwise.engines.subsamples import MOST_SAMPLES, RowSampler, sampled_rows
+from branchwise.ensemble.sampling import Samples, Subsamples, times_drawn
+from branchwise.errors import ParameterError
+from branchwise.grow.draws import ColumnDraws, Keys, tree_key
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import as_done
 from branchwise.train.train import (
     grown_from_bins,
@@ -32,9 +39,6 @@ def grow_trees(
 ) -> list[Tree]:
     """Grow the trees with these numbers, each from its own sample."""
     training, recipe = samples.training, samples.recipe
-    n_columns = len(training.columns)
-    max_features = min(recipe.columns_drawn(n_columns), n_columns)
-    random_splits = recipe.splitter == "random"
     native = is_native(training, recipe.tree)
     binned, edges = in_bins(
         training, training.grid(recipe.tree), recipe.tree, native, threads
@@ -46,10 +50,7 @@ def grow_trees(
             raise _StoppedError
 
     def grow_one(tree: int) -> Tree:
-        drawn = None
-        if max_features < n_columns or random_splits:
-            key = tree_key(recipe.random_state, tree)
-            drawn = ColumnDraws(key, max_features, random_splits)
+        drawn = column_draws(recipe, tree, len(training.columns))
         rows, cells = training, binned
         if not samples.takes_all or not training.counted.all():
             chosen = samples.rows(tree)
@@ -67,3 +68,93 @@ def grow_trees(
         if progress is not None:
             progress(done + 1)
     return [tree for tree in trees if tree is not None]
+
+
+def column_draws(
+    recipe: EnsembleRecipe, tree: int, n_columns: int
+) -> ColumnDraws | None:
+    """Return the draws of columns of a tree; None where all are candidates."""
+    max_features = min(recipe.columns_drawn(n_columns), n_columns)
+    random_splits = recipe.splitter == "random"
+    if max_features == n_columns and not random_splits:
+        return None
+    key = tree_key(recipe.random_state, tree)
+    return ColumnDraws(key, max_features, random_splits)
+
+
+def grow_share(samples: Samples, numbers: Sequence[int]) -> list[Tree]:
+    """Grow some of the trees, on a worker."""
+    return grow_trees(samples, numbers)
+
+
+def grow_on_workers(
+    rows: RemoteRows, numbers: Sequence[int], progress: TreeProgress | None = None
+) -> list[Tree]:
+    """Grow the trees with these numbers on workers, which have the samples."""
+    trees: dict[int, Tree] = {}
+    if numbers:
+        for own, grown in rows.shares(grow_share, numbers):
+            trees.update(zip(own, grown, strict=True))
+            if progress is not None:
+                progress(len(trees))
+    return [trees[number] for number in numbers]
+
+
+def grow_from_files(
+    sampler: RowSampler,
+    plan: Plan,
+    samples: Subsamples,
+    numbers: Sequence[int],
+    threads: int = 1,
+    progress: TreeProgress | None = None,
+) -> list[Tree]:
+    """Grow the trees with these numbers, each from its own sample of files."""
+    recipe = samples.recipe
+    trees: list[Tree] = []
+
+    def draw(keys: Keys, tree: int) -> Ints:
+        return times_drawn(keys, recipe, tree, samples.rate)
+
+    for first in range(0, len(numbers), MOST_SAMPLES):
+        some = numbers[first : first + MOST_SAMPLES]
+        collected = sampler.collected(some, draw)
+        before = len(trees)
+        found = _grown_from_files(plan, samples, some, collected, threads)
+        grown: dict[int, Tree] = {}
+        for at, tree in found:
+            grown[at] = tree
+            if progress is not None:
+                progress(before + len(grown))
+        trees += [grown[at] for at in range(len(some))]
+    return trees
+
+
+def _grown_from_files(
+    plan: Plan,
+    samples: Subsamples,
+    numbers: Sequence[int],
+    collected: Mapping[int, Callable[[], tuple[Chunk, Keys]]],
+    threads: int,
+) -> Iterator[tuple[int, Tree]]:
+    """Yield trees with their positions among the numbers, as they are grown."""
+    recipe, stopping = samples.recipe, threading.Event()
+
+    def go_on(_: int) -> None:
+        if stopping.is_set():
+            raise _StoppedError
+
+    def grow_one(tree: int) -> Tree:
+        chunk, _ = collected[tree]()
+        if not chunk.n_rows:
+            raise ParameterError(
+                f"max_samples must be larger: the sample of tree {tree} is empty. Got "
+                f"{recipe.max_samples!r}."
+            )
+        rows, binned = sampled_rows(chunk, plan)
+        rows = samples.balanced(rows)
+        binned = replace(binned, weights=rows.weights)
+        drawn = column_draws(recipe, tree, len(rows.columns))
+        watch = None if threads == 1 else go_on
+        return grown_from_bins(rows, binned, plan.edges, recipe.tree, drawn, watch)
+
+    return as_done(grow_one, numbers, threads, stopping.set)

@@ -1,20 +1,23 @@
 """Samples of the training rows, one for each tree.
 
 Rows are drawn by their rank when sorted by contents. Rows of equal contents are
-interchangeable, so the trees do not depend on the order of the rows.
+interchangeable, so the trees do not depend on the order of the rows. Where the rows are
+too many to sort, each is drawn for itself, by a key that is made of its contents.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Ints
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.weights import with_class_weights
 from branchwise.engines.memory import Training
-from branchwise.grow.draws import draws, tree_key, uniform
+from branchwise.grow.draws import Keys, draws, tree_key, uniform
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import cached_property
 from branchwise.train.hold_out import content_order
@@ -56,8 +59,7 @@ class Samples:
         n_rows = len(self.order)
         if self.takes_all:
             return np.ones(n_rows, dtype=np.intp)
-        seed = tree_key(self.recipe.random_state, tree) ^ _SAMPLE
-        key = np.array([seed], dtype=np.uint64)
+        key = sample_key(self.recipe, tree)
         if not self.recipe.bootstrap:
             # Those with the smallest numbers, the first of equals.
             order = np.argsort(draws(key, np.arange(n_rows)), kind="stable")
@@ -88,3 +90,70 @@ class Samples:
             training.weights, "balanced", None, classes, training.target.astype(np.intp)
         )
         return replace(training, weights=weights)
+
+
+def sample_key(recipe: EnsembleRecipe, tree: int) -> Keys:
+    """Return the key of the sample of a tree."""
+    seed = tree_key(recipe.random_state, tree) ^ _SAMPLE
+    return np.array([seed], dtype=np.uint64)
+
+
+@dataclass(frozen=True)
+class Subsamples(Samples):
+    """Samples of a table that is larger than memory.
+
+    ``training`` has some of its rows, drawn at random, and ``keys`` their random keys.
+    Each row of the table is drawn for itself: ``rate`` is how often on average.
+    """
+
+    keys: Keys
+    rate: float
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether every tree is grown from all rows: none is."""
+        return False
+
+    def times(self, tree: int) -> Ints:
+        """Return how often each row is in the sample of a tree."""
+        return times_drawn(self.keys, self.recipe, tree, self.rate)
+
+    def _times_by_rank(self, tree: int) -> Ints:
+        return self.times(tree)[self.order]
+
+
+def times_drawn(keys: Keys, recipe: EnsembleRecipe, tree: int, rate: float) -> Ints:
+    """Return how often rows with these keys are in the sample of a tree.
+
+    Of many rows each is in a bootstrap sample as often as a Poisson variable says
+    (Oza and Russell, "Online bagging and boosting", 2001).
+    """
+    return _times(keys, sample_key(recipe, tree), rate, recipe.bootstrap)
+
+
+def rows_kept(keys: Keys, recipe: EnsembleRecipe, share: float) -> Ints:
+    """Return which rows with these keys are kept: 1, or else 0."""
+    return _times(keys, ~sample_key(recipe, 0), share, bootstrap=False)
+
+
+def _times(keys: Keys, key: Keys, rate: float, bootstrap: bool) -> Ints:
+    numbers = uniform(draws(keys ^ key, np.zeros(1, dtype=np.uint64)))
+    if not bootstrap:
+        return (numbers < rate).astype(np.intp)
+    tails = _poisson_tails(rate)
+    times = np.zeros(len(numbers), dtype=np.intp)
+    drawn = np.flatnonzero(numbers < tails[-1])
+    times[drawn] = len(tails) - np.searchsorted(tails, numbers[drawn], side="right")
+    return times
+
+
+@lru_cache(maxsize=16)
+def _poisson_tails(mean: float) -> Floats:
+    """Return the probabilities of k or more, k from the largest down to 1."""
+    tails: list[float] = []
+    term = below = math.exp(-mean)
+    while (tail := 1.0 - below) > 2.0**-50:
+        tails.append(tail)
+        term *= mean / len(tails)
+        below += term
+    return np.array(tails[::-1])

@@ -56,9 +56,10 @@ feature_importances_ : ndarray
 
         Parameters
         ----------
-        X : table
+        X : table, or a source that :func:`~branchwise.fit_tree` takes
             A pandas, polars or pyarrow table, a numpy array, a dict of columns or a
-            list of dicts.
+            list of dicts. With the name of a column as y also files, or a DataFrame of
+            Dask or Spark, whose workers grow the trees: see ``docs/scale.md``.
         y : sequence or str
             The label of each row, or the number that is to be predicted; or the name
             of the column of X that has it.

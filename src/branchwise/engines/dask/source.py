@@ -9,7 +9,7 @@ rows of small nodes are exchanged among the workers, which grow their subtrees.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Ints
 from branchwise.data.frames import Frame, unread
 from branchwise.engines.base import Plan, Task, attributes_of
-from branchwise.engines.chunk import Below, Route, check_n_rows
+from branchwise.engines.chunk import Below, Chunk, Route, check_n_rows
 from branchwise.engines.dask.cluster import (
     Executor,
     executor_of,
@@ -44,10 +44,12 @@ from branchwise.engines.dask.workers import (
     encoded,
     fingerprint_of,
     finished,
+    gathered,
     held,
     returned,
+    shared_work,
 )
-from branchwise.engines.level_engine import Job, PassEngine, RemoteTable
+from branchwise.engines.level_engine import Job, PassEngine, RemoteTable, shares_of
 from branchwise.engines.prediction import What, predicted, prediction_names
 from branchwise.engines.scan import finalise, scan
 from branchwise.errors import DataError, ParameterError, check_limit, counted, quoted
@@ -316,12 +318,9 @@ class DaskTable(RemoteTable):
         """Encode the rows by a plan, and return the engine that counts them."""
         executor = self._executor
         with self.cancelled_on_error():
-            tables = self._tables(plan.task)
             worker_plan = WorkerPlan(plan)
             shared = executor.share(worker_plan, "plan")
-            chunks = executor.each(
-                "encode", encoded, range(len(tables)), tables, worker_plan=shared
-            )
+            chunks = self._encoded(plan, shared)
             fingerprints: list[Fingerprint] = executor.get(
                 executor.each("fingerprint", fingerprint_of, chunks), chunks
             )
@@ -331,6 +330,24 @@ class DaskTable(RemoteTable):
             plan,
             DaskPartitions(self, executor, worker_plan, shared, chunks, fingerprints),
         )
+
+    def _encoded(self, plan: Plan, shared_plan: Any) -> list[Any]:
+        tables = self._tables(plan.task)
+        numbers = range(len(tables))
+        each = self._executor.each
+        return each("encode", encoded, numbers, tables, worker_plan=shared_plan)
+
+    def prepared(self, plan: Plan, prepare: Callable[[Chunk], Any]) -> DaskRows:
+        """Join all rows on a worker, from which this process and others fetch them."""
+        executor = self._executor
+        with self.cancelled_on_error():
+            chunks = self._encoded(plan, executor.share(WorkerPlan(plan), "plan"))
+            shared = executor.share(prepare, "gather-by")
+            whole = executor.each("gather", gathered, [chunks], prepare=shared)
+            rows = executor.get(whole, chunks)[0]
+            self._held = None
+            check_n_rows("The table", plan, rows.fingerprint.n_rows)
+        return DaskRows(self, executor, whole[0], rows.fingerprint, rows.value)
 
 
 @dataclass
@@ -402,6 +419,35 @@ class DaskPartitions:
             worker_plan=self.shared_plan,
             payload=executor.share(self.worker_plan.payload(below), "finish-by"),
         )
+
+
+@dataclass(frozen=True)
+class DaskRows:
+    """Something that was made of all rows, here and on the workers."""
+
+    table: DaskTable
+    executor: Executor
+    held: Any
+    fingerprint: Fingerprint
+    value: Any
+
+    def shares(
+        self, work: Callable[[Any, Sequence[int]], list[Any]], numbers: Sequence[int]
+    ) -> Iterator[tuple[Sequence[int], list[Any]]]:
+        """Divide numbered work among the workers; yield numbers and results."""
+        executor = self.executor
+        every = shares_of(numbers, BATCHES_PER_THREAD * executor.n_threads)
+        with self.table.cancelled_on_error():
+            results = executor.each(
+                "work",
+                shared_work,
+                [self.held] * len(every),
+                every,
+                fingerprint=self.fingerprint,
+                function=executor.share(work, "work-by"),
+            )
+            for own, result in zip(every, results, strict=True):
+                yield own, executor.get([result], results)[0]
 
 
 def _free_name(name: str, taken: Sequence[str]) -> str:

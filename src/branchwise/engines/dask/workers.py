@@ -6,7 +6,7 @@ Chunks stay on the worker that encoded them. A worker returns a result, or the e
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -18,7 +18,7 @@ from branchwise.data.arrays import Ints, downcast
 from branchwise.data.columns import Coded, KeptColumn, downcast_codes
 from branchwise.data.frames import Frame, open_table, read_vector
 from branchwise.engines.base import Plan
-from branchwise.engines.chunk import Chunk, Route, encode_chunk, joined
+from branchwise.engines.chunk import Chunk, Route, encode_chunk, joined, row_hashes
 from branchwise.engines.chunk import finished as finished_nodes
 from branchwise.engines.level_engine import merged, received, sent
 from branchwise.errors import BranchwiseError, DataError, counted
@@ -29,13 +29,8 @@ _CHANGED = (
     "from the first one. Fit again from a table that does not change: one that is "
     "stored in files, or computed deterministically."
 )
-#: Odd multiplier of hashes.
-_SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
-_HALF = np.uint64(32)
 #: The most batches of open nodes.
 MOST_BATCHES = 1 << 14
-#: Rows per block: their hashes stay in the CPU cache from column to column.
-_BLOCK = 1 << 13
 
 
 @dataclass(frozen=True)
@@ -111,25 +106,8 @@ class Fingerprint(NamedTuple):
     @classmethod
     def of(cls, chunk: Chunk) -> Fingerprint:
         """Hash every cell of a chunk."""
-        cells = [*chunk.codes, chunk.target]
-        if chunk.weights is not None:
-            cells.append(chunk.weights)
-        digest = 0
-        for begin in range(0, chunk.n_rows, _BLOCK):
-            rows = np.zeros(min(_BLOCK, chunk.n_rows - begin), dtype=np.uint64)
-            for column in cells:
-                rows ^= rows >> _HALF
-                rows *= _SPREAD
-                rows += _as_whole(column[begin : begin + _BLOCK])
-            rows *= _SPREAD
-            rows ^= rows >> _HALF
-            rows *= _SPREAD
-            digest += int(rows.sum())
+        digest = sum(int(rows.sum()) for rows in row_hashes(chunk))
         return cls(chunk.n_rows, digest % (1 << 64))
-
-
-def _as_whole(cells: NDArray[Any]) -> NDArray[Any]:
-    return cells.view(np.uint64) if cells.dtype.kind == "f" else cells
 
 
 @dataclass(frozen=True)
@@ -264,3 +242,38 @@ def finished(
         (node, tuple(downcast(getattr(tree, spec.name)) for spec in ARRAYS))
         for node, tree in finished_nodes(rows, nodes, worker_plan.opened(payload))
     ]
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Something that was made of all rows, and their fingerprint."""
+
+    value: Any
+    fingerprint: Fingerprint
+    n_bytes: int
+
+    def __sizeof__(self) -> int:
+        return self.n_bytes
+
+
+@rejecting
+def gathered(chunks: list[HeldChunk], prepare: Callable[[Chunk], Any]) -> HeldRows:
+    """Join all chunks, and make something of them."""
+    fingerprints = [chunk.fingerprint for chunk in chunks]
+    n_rows = sum(each.n_rows for each in fingerprints)
+    digest = sum(each.digest for each in fingerprints) % (1 << 64)
+    rows = joined([chunk.chunk for chunk in chunks])
+    return HeldRows(prepare(rows), Fingerprint(n_rows, digest), rows.n_bytes)
+
+
+@rejecting
+def shared_work(
+    rows: HeldRows,
+    numbers: Sequence[int],
+    fingerprint: Fingerprint,
+    function: Callable[[Any, Sequence[int]], list[Any]],
+) -> list[Any]:
+    """Do a share of some work with all rows, which must be unchanged."""
+    if rows.fingerprint != fingerprint:
+        raise DataError(_CHANGED)
+    return function(rows.value, numbers)

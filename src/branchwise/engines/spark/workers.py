@@ -260,3 +260,19 @@ def grow_below(batches: Iterable[Any], plan: Plan, payload: bytes) -> Objects:
         nodes = np.concatenate([nodes for _, nodes in pieces])
         for grown in finished(rows, nodes, below):
             yield bucket, serialised(grown)
+
+
+# ---- work with all rows --------------------------------------------------------------
+
+
+def shared_work(batches: Iterable[Any], payload: bytes) -> Objects:
+    """Do shares of some work with all rows; batches have the numbers of the shares."""
+    chosen = [at for batch in batches for at in batch.column(0).to_pylist()]
+    if not chosen:
+        return
+    work, shares, rows = pickle.loads(payload)  # noqa: S301
+    for at in chosen:
+        try:
+            yield at, serialised(work(rows, shares[at]))
+        except BranchwiseError as error:
+            yield at, serialised(error)
