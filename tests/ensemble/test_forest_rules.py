@@ -19,7 +19,7 @@ from branchwise import (
 )
 from branchwise.rules.rule import Rule
 from branchwise.rules.rule_set import Rules
-from branchwise.stats import share_interval
+from branchwise.stats import share_interval, student
 from branchwise.text.conditions import Condition, condition_of
 from forest_tables import mixed
 
@@ -234,9 +234,113 @@ def test_there_may_be_no_rule() -> None:
 
 def test_what_rules_need() -> None:
     X, y = mixed(80)
-    numbers = RandomForestRegressor(n_estimators=2).fit(X, X["income"])
-    with pytest.raises(ParameterError, match="rules needs a forest that predicts"):
-        numbers.rules()
     forest = RandomForestClassifier(n_estimators=2, bootstrap=False).fit(X, y)
     with pytest.raises(ParameterError, match="grown from all rows"):
         forest.rules()
+
+
+def _spent(n_rows: int = 400) -> tuple[pd.DataFrame, pd.Series]:
+    X, _ = mixed(n_rows)
+    noise = np.random.default_rng(5).normal(size=n_rows)
+    target = 3 * (X["size"] == "l") + 2 * (X["income"] > 0) + noise
+    return X, pd.Series(target, name="spent")
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_means_are_judged_out_of_bag(weighted: bool) -> None:
+    X, y = _spent()
+    weights = np.ones(len(X))
+    if weighted:
+        weights = np.random.default_rng(3).integers(0, 4, len(X)).astype(float)
+    forest = RandomForestRegressor(n_estimators=12, max_features=2)
+    rules = forest.fit(X, y, weights if weighted else None).rules(at_most=5)
+    assert 1 < len(rules) <= 5
+    samples = forest.model_.samples
+    out = np.array([samples.times(tree) == 0 for tree in range(12)])  # type: ignore[union-attr]
+    usual = np.average(y, weights=weights)
+    for rule, frequency in zip(rules, rules.frequency, strict=True):
+        covered = _covered(rule, X) & (weights > 0)
+        # Which trees have the rule is told by its frequency alone: try all that may.
+        n_trees = round(frequency * 12)
+        assert n_trees == pytest.approx(frequency * 12)
+        if n_trees == 12:
+            share = out.mean(axis=0)
+            amounts = (share * weights)[covered]
+            mean = np.average(y[covered], weights=amounts)
+            spread = np.average((y[covered] - mean) ** 2, weights=amounts)
+            n = share[covered].sum()
+            assert rule.label == pytest.approx(mean)
+            assert rule.deviation == pytest.approx(np.sqrt(spread))
+            assert rule.n == pytest.approx(n)
+            assert rule.coverage == pytest.approx(n / share[weights > 0].sum())
+            half = student(0.95, n - 1) * np.sqrt(spread / (n - 1))
+            assert rule.interval == pytest.approx((mean - half, mean + half))
+        assert rule.interval is not None
+        low, high = rule.interval
+        assert low < rule.label < high  # type: ignore[operator]
+        assert not low <= usual <= high
+        assert (rule.weight is not None) == weighted
+    assert rules.accuracy > 0.3
+    assert rules.forest_accuracy == forest.out_of_bag().score
+    assert all("interval" in rule.sentence() for rule in rules)
+
+
+def test_a_stable_rule_of_numbers_is_in_every_tree() -> None:
+    rng = np.random.default_rng(4)
+    X = pd.DataFrame({"x": rng.normal(size=400), "z": rng.normal(size=400)})
+    y = pd.Series(np.where(X["x"] > 0.05, 10.0, 2.0), name="height")
+    forest = RandomForestRegressor(n_estimators=20, max_features=None, max_depth=1)
+    rules = forest.fit(X, y).rules()
+    assert len(rules) == 1
+    assert rules.frequency == (1.0,)
+    assert rules[0].label == pytest.approx(2.0, abs=0.3)
+    assert "on average" in rules.to_text()
+    assert "Otherwise, height is" in rules.to_text()
+    assert "R squared of the rules is" in rules.to_text()
+
+
+def test_rules_of_numbers_predict_together() -> None:
+    X, y = _spent()
+    forest = RandomForestRegressor(n_estimators=15).fit(X, y)
+    rules = forest.rules(at_most=6)
+    found = rules.predict(X)
+    covers = [_covered(rule, X) for rule in rules]
+    rest = ~np.logical_or.reduce(covers)
+    usual = y[rest].mean() if rest.any() else y.mean()
+    for row in range(len(X)):
+        holding = [
+            float(rule.label)
+            for rule, cover in zip(rules, covers, strict=True)
+            if cover[row]
+        ]
+        assert found[row] == pytest.approx(np.mean(holding) if holding else usual)
+    assert rules.default == pytest.approx(usual)
+    assert rules.accuracy == pytest.approx(rules.score(X, y))
+    with pytest.raises(ParameterError, match="predict_proba needs rules"):
+        rules.predict_proba(X)
+
+
+def test_views_of_rules_of_numbers() -> None:
+    X, y = _spent(200)
+    forest = RandomForestRegressor(n_estimators=8).fit(X, y)
+    rules = forest.rules(at_most=4)
+    table = rules.to_frame()
+    assert table["mean"].tolist() == [rule.label for rule in rules]
+    assert (table["low"] < table["mean"]).all()
+    assert (table["mean"] < table["high"]).all()
+    document = json.loads(rules.to_json())
+    assert document["r_squared"] == rules.accuracy
+    assert document["rules"][0]["interval"] == list(rules[0].interval)  # type: ignore[arg-type]
+    assert "otherwise" in repr(rules)
+    assert "In rules" in forest.to_html()
+    order = np.random.default_rng(1).permutation(len(X))
+    again = clone(forest).fit(X.iloc[order], y.iloc[order]).rules(at_most=4)
+    assert again.to_json() == rules.to_json()
+
+
+def test_rules_of_a_constant() -> None:
+    X, _ = mixed(60)
+    rules = RandomForestRegressor(n_estimators=3).fit(X, np.full(60, 4.0)).rules()
+    assert len(rules) == 0
+    assert rules.default == 4.0
+    assert set(rules.predict(X)) == {4.0}

@@ -194,7 +194,9 @@ class Ensemble(SavedTrees):
         """Return rules that many trees have, judged out of bag, the stablest first.
 
         Left out are rules whose cover follows from those before, and rules that are
-        not right more often than their class is frequent (the interval counts).
+        not right more often than their class is frequent (the interval counts). Rules
+        of numbers predict a mean; left out are those whose interval contains the mean
+        of all rows.
 
         Parameters
         ----------
@@ -286,7 +288,7 @@ class Ensemble(SavedTrees):
             self.out_of_bag(n_jobs),
             self.importances(n_jobs=n_jobs),
             self.best_tree(n_jobs),
-            None if self.is_regression else self.rules(),
+            self.rules(),
             None if self.is_regression else self.prototypes(n_jobs),
             title,
         )

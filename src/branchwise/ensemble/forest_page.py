@@ -67,11 +67,11 @@ def forest_page(
     out: OutOfBag,
     importances: Importances,
     best: BestTree,
-    rules: ForestRules | None,
+    rules: ForestRules,
     prototypes: Prototypes | None,
     title: str | None = None,
 ) -> str:
-    """Write the page; a forest that predicts numbers has no rules and prototypes."""
+    """Write the page; a forest that predicts numbers has no prototypes."""
     target, usual = "the target", "A forest"
     if ensemble.schema.target is not None:
         target = word(ensemble.schema.target)
@@ -129,17 +129,14 @@ def _sections(
     out: OutOfBag,
     importances: Importances,
     best: BestTree,
-    rules: ForestRules | None,
+    rules: ForestRules,
     prototypes: Prototypes | None,
 ) -> Iterator[Section]:
     yield _error(out)
     yield _importances(importances)
-    if rules is not None:
-        sentences = [rule.sentence() for rule in rules]
-        closing = [Paragraph(line) for line in rules.closing()]
-        yield Section(
-            "rules", "In rules", (), [Items(sentences, numbered=True), *closing]
-        )
+    sentences = [rule.sentence() for rule in rules]
+    closing = [Paragraph(line) for line in rules.closing()]
+    yield Section("rules", "In rules", (), [Items(sentences, numbered=True), *closing])
     yield Section("tree", "The tree nearest to it", (), [Paragraph(best.summary)])
     if not out.ensemble.is_regression:
         yield _confusion(out)

@@ -9,6 +9,7 @@ Interpretable RUle Set for classification", 2021).
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -26,17 +27,20 @@ from branchwise.ensemble.out_of_bag import (
     average,
     row_weights,
     samples_of,
+    score_of,
     taken,
     validate_out_of_bag,
 )
 from branchwise.errors import ParameterError
 from branchwise.grow.counts import add_up
 from branchwise.rules.generalise import Coverage, Mask
-from branchwise.rules.rule import Rule
+from branchwise.rules.rule import INTERVAL, Rule
 from branchwise.rules.rule_list import weighted
 from branchwise.rules.rule_set import Rules
+from branchwise.stats import mean_interval
 from branchwise.text.conditions import (
     Condition,
+    mean,
     path_to,
     percent,
     share,
@@ -60,14 +64,16 @@ Key = tuple[tuple[int, str, Any], ...]
 
 
 class ForestRules(Rules):
-    """Rules of a forest, the most stable one first, and a class for all other rows.
+    """Rules of a forest, the most stable one first, and a default for all other rows.
 
-    ``frequency`` is the share of trees that have each rule. ``n``, ``counts`` and what
-    follows from them are averages over these trees: each counts the rows that it was
-    grown without. The rules that hold for a row predict together, by the average of
-    their shares of the classes; where none does, ``default`` is predicted, the most
-    frequent class of such training rows. ``accuracy`` is the share of training rows, by
-    weight, for which that is right, ``forest_accuracy`` that of the forest out of bag.
+    ``frequency`` is the share of trees that have each rule. ``n``, ``counts``, means
+    and what follows from them are averages over these trees: each counts the rows that
+    it was grown without. The rules that hold for a row predict together, by the average
+    of their shares of the classes, or of their means; where none does, ``default`` is
+    predicted, the most frequent class, or the mean, of such training rows.
+    ``accuracy`` is the share of training rows, by weight, for which that is right, or R
+    squared where numbers are predicted; ``forest_accuracy`` is that of the forest out
+    of bag.
     """
 
     def __init__(
@@ -78,29 +84,43 @@ class ForestRules(Rules):
         training: _Rows,
         forest_accuracy: float,
     ) -> None:
-        super().__init__(rules, ensemble.schema, _NOTE)
+        numbers = ensemble.is_regression
+        super().__init__(
+            rules, ensemble.schema, _NOTE.format("means" if numbers else "shares")
+        )
         self.frequency = tuple(frequency)
         self.forest_accuracy = forest_accuracy
         self._ensemble = ensemble
         holds = self._holds(training.data)
         rest: Mask = holds.sum(axis=0) == 0
         rows = rest if rest.any() else np.ones(len(rest), dtype=bool)
-        n_classes = len(self.schema.classes)
-        sums = add_up(training.target[rows], training.weight[rows], n_classes)
-        self._rest: Floats = sums / sums.sum()
-        self.default: Value = self.schema.classes[int(np.argmax(sums))]
-        right = np.argmax(self._averages(holds), axis=1) == training.target
-        self.accuracy = average(right.astype(np.float64), training.weight)
+        self._rest = _usual(ensemble, training.target[rows], training.weight[rows])
+        self.default: Value = float(self._rest[0])
+        if not numbers:
+            self.default = self.schema.classes[int(np.argmax(self._rest))]
+        averages = self._averages(holds)
+        predicted = averages[:, 0] if numbers else np.argmax(averages, axis=1)
+        self.accuracy = score_of(ensemble, samples_of(ensemble).order, predicted)
 
     def __repr__(self) -> str:
         return (
             f"<{len(self):,} rules of a forest of {len(self._ensemble):,} trees, "
-            f"otherwise {word(self.default)}>"
+            f"otherwise {self._default}>"
         )
 
+    @property
+    def _default(self) -> str:
+        if self._ensemble.is_regression:
+            return mean(float(self.default))
+        return word(self.default)
+
     def predict(self, X: object) -> NDArray[np.generic]:
-        """Return the most probable class of each row."""
-        codes: Ints = np.argmax(self.predict_proba(X), axis=1)
+        """Return the most probable class, or the expected number, of each row."""
+        averages = self._averages(self._holds(self._ensemble.encoded(X)))
+        if self._ensemble.is_regression:
+            numbers: Floats = averages[:, 0]
+            return numbers
+        codes: Ints = np.argmax(averages, axis=1)
         return self.schema.class_array.take(codes)
 
     def predict_proba(self, X: object) -> Floats:
@@ -108,11 +128,20 @@ class ForestRules(Rules):
 
         Where none does, the shares of the classes in such training rows.
         """
+        if self._ensemble.is_regression:
+            raise ParameterError(
+                "predict_proba needs rules that predict classes. These predict "
+                "numbers; use predict."
+            )
         return self._averages(self._holds(self._ensemble.encoded(X)))
 
     def score(self, X: object, y: object) -> float:
-        """Return the share of rows whose class is predicted right."""
-        return float(np.mean(self.predict(X) == np.asarray(y)))
+        """Return the share of rows whose class is predicted right, or R squared."""
+        predicted, true = self.predict(X), np.asarray(y)
+        if not self._ensemble.is_regression:
+            return float(np.mean(predicted == true))
+        errors, spread = true - predicted, true - true.mean()
+        return 1.0 - float(errors @ errors) / float(spread @ spread)
 
     def _holds(self, data: Columns) -> Mask:
         """Tell, by rule and row, which rules hold."""
@@ -123,9 +152,12 @@ class ForestRules(Rules):
         return holds
 
     def _averages(self, holds: Mask) -> Floats:
-        total = np.zeros((holds.shape[1], len(self.schema.classes)))
+        total = np.zeros((holds.shape[1], len(self._rest)))
         # One after the other, so that the result for a row is always the same.
         for rule, mask in zip(self, holds, strict=True):
+            if self._ensemble.is_regression:
+                total[mask] += rule.label
+                continue
             counts = np.array([rule.counts[label] for label in self.schema.classes])
             total[mask] += counts / rule.n
         n_holding = holds.sum(axis=0)
@@ -147,12 +179,19 @@ class ForestRules(Rules):
             frequent = (
                 f" The first rule is in {high} of the trees, the last one in {low}."
             )
-        right = (
-            f"The rules are right about {share(self.accuracy, 1)} of the training "
-            f"rows; the forest, out of bag, about {share(self.forest_accuracy, 1)}."
-        )
-        otherwise = f"Otherwise, {word(target)} is {word(self.default)}."
-        return [otherwise, f"{right}{frequent} {self.note}"]
+        otherwise = f"Otherwise, {word(target)} is {self._default}"
+        if self._ensemble.is_regression:
+            right = (
+                f"R squared of the rules is {self.accuracy:.3f} in the training rows; "
+                f"that of the forest, out of bag, {self.forest_accuracy:.3f}."
+            )
+            otherwise += " on average"
+        else:
+            right = (
+                f"The rules are right about {share(self.accuracy, 1)} of the training "
+                f"rows; the forest, out of bag, about {share(self.forest_accuracy, 1)}."
+            )
+        return [f"{otherwise}.", f"{right}{frequent} {self.note}"]
 
     def closing(self) -> list[str]:
         """Return the lines after the rules: the default class, and the accuracy."""
@@ -164,13 +203,14 @@ class ForestRules(Rules):
         for rule, frequency in zip(whole["rules"], self.frequency, strict=True):
             del rule["node"]
             rule["frequency"] = frequency
-        return {**whole, "default": self.default, "accuracy": self.accuracy}
+        name = "r_squared" if self._ensemble.is_regression else "accuracy"
+        return {**whole, "default": self.default, name: self.accuracy}
 
 
 _NOTE = (
     "Cases are averages over the trees that have the rule, of the rows that each was "
     "grown without. The rules that hold predict together, by the average of their "
-    "shares. A missing value fulfils no condition but that it is missing."
+    "{}. A missing value fulfils no condition but that it is missing."
 )
 
 
@@ -184,7 +224,7 @@ class _Rows:
     """Training rows in the order of contents, and out of which bags each one is."""
 
     data: Columns
-    target: Ints
+    target: Ints | Floats
     weight: Floats
     out: NDArray[np.float32]
 
@@ -196,7 +236,7 @@ class _Rows:
         out = [samples.out_of_bag(tree)[order] for tree in range(len(ensemble))]
         return cls(
             taken(training.data, order),
-            training.target[order].astype(np.intp),
+            training.target[order],
             row_weights(training)[order],
             np.stack(out, axis=1).astype(np.float32),
         )
@@ -220,11 +260,6 @@ def rules_of_forest(
             raise ParameterError(
                 f"{name} must be a whole number of at least 1. Got {value!r}."
             )
-    if ensemble.is_regression:
-        raise ParameterError(
-            "rules needs a forest that predicts classes. Got one that predicts "
-            "numbers; use best_tree().rules()."
-        )
     rows = _Rows.of(ensemble)
     found = _pooled(ensemble, rows, max_conditions)
     # Of equally frequent rules, first those of few conditions.
@@ -309,8 +344,8 @@ def _judged(
     at_most: int,
 ) -> Iterator[tuple[Rule, float]]:
     """Yield rules and their frequencies: those that are certain, and not redundant."""
-    n_classes = len(ensemble.schema.classes)
-    prior = add_up(rows.target, rows.weight, n_classes) / rows.weight.sum()
+    usual = _usual(ensemble, rows.target, rows.weight)
+    judge = _mean_rule if ensemble.is_regression else _class_rule
     coverage = _coverage(ensemble, rows.data)
     # The covers so far, as orthogonal vectors; the first is that of every row.
     basis = [np.full(len(rows.target), 1.0 / np.sqrt(len(rows.target)))]
@@ -321,14 +356,33 @@ def _judged(
         rule = found[key]
         conditions = _conditions(ensemble.schema.columns, key, rule.thresholds)
         covered = coverage.covered(conditions)
-        judged = _rule(ensemble, rows, rule, conditions, covered)
-        code = ensemble.schema.classes.index(judged.label)
+        judged = judge(ensemble, rows, rule, conditions, covered)
         new = _new_direction(covered, basis)
-        if judged.low is None or judged.low <= prior[code] or new is None:
+        if new is None or not _tells(judged, ensemble.schema.classes, usual):
             continue
         basis.append(new)
         n_found += 1
         yield judged, len(rule.trees) / len(ensemble)
+
+
+def _usual(ensemble: FittedTrees, target: Ints | Floats, weight: Floats) -> Floats:
+    """Return the shares of the classes, or the mean, of some rows by weight."""
+    if ensemble.is_regression:
+        return np.array([average(target.astype(np.float64), weight)])
+    n_classes = len(ensemble.schema.classes)
+    sums = add_up(target.astype(np.intp), weight, n_classes)
+    shares: Floats = sums / sums.sum()
+    return shares
+
+
+def _tells(rule: Rule, classes: Sequence[Value], usual: Floats) -> bool:
+    """Whether a rule is certainly better than what is predicted without any."""
+    if rule.interval is None:
+        return False
+    low, high = rule.interval
+    if classes:
+        return low > float(usual[classes.index(rule.label)])
+    return not low <= float(usual[0]) <= high
 
 
 def _new_direction(covered: Mask, basis: Sequence[Floats]) -> Floats | None:
@@ -362,23 +416,57 @@ def _conditions(
     )
 
 
-def _rule(
+def _mean_rule(
     ensemble: FittedTrees,
     rows: _Rows,
     found: _Found,
     conditions: tuple[Condition, ...],
     covered: Mask,
 ) -> Rule:
-    """Judge a rule by the rows that its trees were grown without."""
+    """Judge a rule of numbers by the rows that its trees were grown without."""
+    outside = _outside(rows, found)
+    n, amounts = float(outside[covered].sum()), outside * rows.weight
+    target, own = rows.target[covered].astype(np.float64), amounts[covered]
+    middle, weight = average(target, own), float(own.sum())
+    deviation = math.sqrt(average((target - middle) ** 2, own)) if weight > 0 else 0.0
+    rule = Rule(
+        conditions,
+        middle,
+        n,
+        {},
+        -1,
+        deviation,
+        total=float(outside.sum()),
+        target=ensemble.schema.target,
+        mean_interval=mean_interval(middle, deviation, n, INTERVAL),
+    )
+    if not weighted(rows.weight):
+        return rule
+    return replace(rule, weight=weight, total_weight=float(amounts.sum()))
+
+
+def _outside(rows: _Rows, found: _Found) -> Floats:
+    """Return the share of the trees of a rule that were grown without each row."""
+    share: Floats = rows.out[:, found.trees].mean(axis=1, dtype=np.float64)
+    return share
+
+
+def _class_rule(
+    ensemble: FittedTrees,
+    rows: _Rows,
+    found: _Found,
+    conditions: tuple[Condition, ...],
+    covered: Mask,
+) -> Rule:
+    """Judge a rule of classes by the rows that its trees were grown without."""
     classes = ensemble.schema.classes
     root = np.sum([ensemble.trees[tree].weights[0] for tree in found.trees], axis=0)
     weights = np.asarray(found.weights)[np.newaxis]
     label = int(predicted_classes(weights, root, ensemble.recipe.tree)[0])
-    # The share of its trees that were grown without each row.
-    outside = rows.out[:, found.trees].mean(axis=1, dtype=np.float64)
+    outside, target = _outside(rows, found), rows.target.astype(np.intp)
 
     def by_class(amounts: Floats, mask: Mask) -> dict[Value, float]:
-        sums = add_up(rows.target[mask], amounts[mask], len(classes))
+        sums = add_up(target[mask], amounts[mask], len(classes))
         return dict(zip(classes, sums.tolist(), strict=True))
 
     counts = by_class(outside, covered)

@@ -45,7 +45,8 @@ class Rule:
     cases had weights ``weight``, the weight of those at the leaf, ``weights``, that of
     each class, and ``total_weight``, that of all training cases; ``target``, the name
     of what is predicted; ``reason``, what decided where costs or smoothed
-    probabilities did. Rules are equal whatever these are.
+    probabilities did; ``mean_interval``, the 95 % interval of a mean that was judged by
+    other cases than those it was found in. Rules are equal whatever these are.
     """
 
     conditions: tuple[Condition, ...]
@@ -60,6 +61,9 @@ class Rule:
     weights: dict[Value, float] = field(default_factory=dict, compare=False, repr=False)
     total_weight: float | None = field(default=None, compare=False, repr=False)
     reason: str = field(default="", compare=False, repr=False)
+    mean_interval: tuple[float, float] | None = field(
+        default=None, compare=False, repr=False
+    )
 
     @property
     def right(self) -> float | None:
@@ -95,12 +99,13 @@ class Rule:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of the confidence (Wilson).
+        """The 95 % confidence interval of the confidence (Wilson), or of a mean.
 
-        It goes by the number of cases, not by their weight.
+        It goes by the number of cases, not by their weight. A mean has one only where
+        it was judged by other cases than those it was found in.
         """
         if self.confidence is None:
-            return None
+            return self.mean_interval
         return share_interval(self.confidence, self.n, INTERVAL)
 
     @property
@@ -181,8 +186,10 @@ class Rule:
                 covered += f" cases, {percent(self.weight_coverage)} of all weight"
             pieces.append(covered)
         if self.interval is not None:
-            probability = percent(INTERVAL)
-            pieces.append(f"{probability} interval {percent_range(*self.interval)}")
+            ends = " to ".join(map(mean, self.interval))
+            if self.deviation is None:
+                ends = percent_range(*self.interval)
+            pieces.append(f"{percent(INTERVAL)} interval {ends}")
         return "; ".join([*pieces, *([self.reason] if self.reason else [])])
 
 

@@ -166,6 +166,8 @@ class Rules(Framed, Sequence[Rule]):
         if not self.schema.classes:
             columns["mean"] = [float(rule.label) for rule in self]
             names = ["deviation", "cases", "coverage"]
+            if any(rule.interval is not None for rule in self):
+                names += ["low", "high"]
         if any(rule.weight is not None for rule in self):
             names.append("weight_coverage")
             if self.schema.classes:
@@ -215,6 +217,8 @@ def _described(rule: Rule) -> dict[str, Any]:
     if rule.deviation is not None:
         described |= {"mean": float(rule.label), "deviation": rule.deviation}
         described |= {"cases": rule.n, "coverage": rule.coverage}
+        if rule.interval is not None:
+            described["interval"] = rule.interval
     else:
         described |= {
             "label": rule.label,
