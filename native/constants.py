@@ -31,6 +31,7 @@ CONSTANTS = (
     ("grow/draws.py", "MIX_1", "uint64_t", "draw_mix_1"),
     ("grow/draws.py", "MIX_2", "uint64_t", "draw_mix_2"),
     ("grow/draws.py", "CHILD", "uint64_t", "draw_child"),
+    ("grow/draws.py", "SPLIT", "uint64_t", "draw_split"),
     ("grow/moments.py", "_BITS", "int", "moment_bits"),
     ("grow/moments.py", "_VARIANCE_BITS", "int", "variance_bits"),
     ("grow/moments.py", "_POISSON_BITS", "int", "poisson_bits"),

@@ -38,6 +38,7 @@ inline void read_options(Options& options, Fields& given) {
     options.max_log_p = given.number("max_log_p", -1e4, 0);
     options.max_features = size_t(given.whole("max_features", 0, no_limit));
     options.draw_key = given.word("draw_key");
+    options.random_splits = given.flag("random_splits");
     options.series = read_numbers(given.list("series"), "series", 0, 3);
     if (options.series.empty() || options.series.size() > most_terms)
         refuse("series must have between 1 and 64 entries");
@@ -53,6 +54,8 @@ inline void check_all_options(const Problem& problem, Fields& given) {
         problem.missing == Policy::learned || problem.missing == Policy::surrogate;
     if (two_way_only && problem.branching != Branching::two_way)
         refuse("missing must not be learned or surrogate unless branching is two-way");
+    if (problem.random_splits && problem.branching == Branching::groups)
+        refuse("random_splits must be False where branching is groups");
 }
 
 inline void check_fractions(const Problem& problem) {

@@ -45,6 +45,7 @@ class BitGrower : public Grower {
     static bool suits(const Problem& problem, std::vector<uint32_t>& values) {
         if (problem.weights || problem.fractions || problem.tests_splits) return false;
         if (problem.missing == Policy::surrogate) return false;
+        if (problem.random_splits && problem.branching != Branching::values) return false;
         if (problem.columns.size() > most_columns || problem.n_classes > int(most_classes))
             return false;
         values.clear();

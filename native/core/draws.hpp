@@ -27,10 +27,13 @@ class ColumnDraws {
   public:
     explicit ColumnDraws(const Problem& problem)
         : n_columns_(problem.columns.size()),
-          size_(problem.max_features < n_columns_ ? problem.max_features : 0) {}
+          size_(problem.max_features < n_columns_ ? problem.max_features : 0),
+          random_splits_(problem.random_splits) {}
 
     // Whether a node has several batches.
     bool any() const { return size_ > 0; }
+    // Whether nodes need keys.
+    bool uses_keys() const { return any() || random_splits_; }
 
     void begin(uint64_t key) {
         key_ = key;
@@ -128,6 +131,7 @@ class ColumnDraws {
 
     const size_t n_columns_;
     const size_t size_;  // of a batch
+    const bool random_splits_;
     uint64_t key_ = 0;
     size_t at_ = 0;  // columns that have been drawn
     std::vector<Drawn> drawn_;

@@ -71,10 +71,11 @@ struct Options {
     std::vector<bool> few_values;     // columns that count for the average gain
     Policy missing = Policy::branch;
     Policy unseen = Policy::node;
-    bool tests_splits = false;  // only significant splits are made
-    double max_log_p = 0;       // logarithm of their largest p-value
-    size_t max_features = 0;    // columns that are drawn at a node; 0: all
-    uint64_t draw_key = 0;      // of the root
+    bool tests_splits = false;   // only significant splits are made
+    double max_log_p = 0;        // logarithm of their largest p-value
+    size_t max_features = 0;     // columns that are drawn at a node; 0: all
+    uint64_t draw_key = 0;       // of the root
+    bool random_splits = false;  // a column has one split at a node, drawn at random
 
     int bits = 0;                // impurities are in units of 2^-bits
     std::vector<double> series;  // of logarithms

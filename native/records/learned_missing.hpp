@@ -45,6 +45,13 @@ class LearnedSweep : public ThresholdSweep<W> {
         }
     }
 
+    // The threshold between two ranks, with missing cases on either side.
+    void score_at(uint32_t rank, uint32_t next) {
+        const bool first = right_first(this->left_total_);
+        score_with_missing(rank, next, first);
+        score_with_missing(rank, next, !first);
+    }
+
     // The first `n` ranks present are known numbers, in order.
     void sweep_ranks(const ValueCounts<W>& counts, size_t n) {
         this->count_inner();
@@ -54,7 +61,7 @@ class LearnedSweep : public ThresholdSweep<W> {
             for (size_t c = 0; c < this->classes_; ++c)
                 if (cell[c] > 0) this->to_left(c, cell[c]);
             this->left_cases_ += counts.cases(rank);
-            score_both(rank, counts.present[i + 1]);
+            score_at(rank, counts.present[i + 1]);
         }
     }
 
@@ -111,14 +118,8 @@ class LearnedSweep : public ThresholdSweep<W> {
         for (size_t i = 0; i + 1 < job.n_ranked[records.slot(column)]; ++i) {
             this->to_left(label_of(entry[i].target), records.weight_of(records.steps(entry[i])));
             this->left_cases_ += records.share_of(records.share_steps(entry[i], base));
-            if (entry[i].rank != entry[i + 1].rank) score_both(entry[i].rank, entry[i + 1].rank);
+            if (entry[i].rank != entry[i + 1].rank) score_at(entry[i].rank, entry[i + 1].rank);
         }
-    }
-
-    void score_both(uint32_t rank, uint32_t next) {
-        const bool first = right_first(this->left_total_);
-        score_with_missing(rank, next, first);
-        score_with_missing(rank, next, !first);
     }
 
     void score_with_missing(uint32_t rank, uint32_t next, bool on_right) {

@@ -137,7 +137,7 @@ class RecordTree : public Grower {
         if (records_.is_numeric(j))
             return log_columns +
                    std::log(double(std::max<uint32_t>(candidates_[j].n_thresholds, 1)));
-        if (problem_.branching == Branching::values) return log_columns;
+        if (problem_.branching == Branching::values || problem_.random_splits) return log_columns;
         size_t n_values = 0, n_groups = 0;
         for (int32_t code : made_.code) {
             if (code == no_code) continue;
@@ -169,7 +169,7 @@ class RecordTree : public Grower {
             child.depth = job.depth + 1;
             child.n_ranked.assign(records_.n_lists(), 0);
             child.alive = alive;
-            if (draws_.any()) child.key = child_key(job.key, b);
+            if (draws_.uses_keys()) child.key = child_key(job.key, b);
             if (pool_.size() == 1)
                 records_.put_on_top(child, place);
             else

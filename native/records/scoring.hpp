@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/branch_impurity.hpp"
+#include "core/random_splits.hpp"
 #include "records/counts.hpp"
 #include "records/learned_missing.hpp"
 #include "core/score_bounds.hpp"
@@ -60,7 +61,8 @@ class ColumnScorer {
         sure = true;
         ScoreEstimate estimate;
         if constexpr (weighted) {
-            if (records_.is_list(column) && estimate_list(node, column, candidate, sure, estimate))
+            if (records_.is_list(column) && !problem_.random_splits &&
+                estimate_list(node, column, candidate, sure, estimate))
                 return estimate;
             if (!records_.is_numeric(column) && problem_.branching == Branching::values) {
                 impurity_bounds_.clear(node.classes);
@@ -91,10 +93,11 @@ class ColumnScorer {
     const Groups& group_values(const Scored<W>& node, size_t j) {
         collect_values(node, j);
         groups_.missing_to = stop_here;
+        for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - groups_.missing[c];
+        if (problem_.random_splits) return group_at_random(node, j);
         if (problem_.missing == Policy::learned && groups_.missing_size > 0)
             return group_with_missing(node);
         W known_size = W(node.scale.total) - groups_.missing_size;
-        for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - groups_.missing[c];
         const int64_t outside = ratio_ ? impurities_.x_log2_x(W(node.scale.total)) -
                                              impurities_.x_log2_x(groups_.missing_size)
                                        : 0;
@@ -163,6 +166,23 @@ class ColumnScorer {
         groups_.group = learned_grouper_.group(groups_.values, missing, node.impurity,
                                                node.size_impurity, node.scale, groups_.missing_to);
         count_groups();
+        return groups_;
+    }
+
+    // Missing cases whose group is learned join the one that weighs more.
+    const Groups& group_at_random(const Scored<W>& node, size_t j) {
+        const Values<W>& values = groups_.values;
+        RandomGroups drawn(node.job.key, j);
+        for (uint32_t code : values.codes) drawn.add(code);
+        groups_.group.clear();
+        double sizes[2] = {0, 0};
+        for (size_t v = 0; v < values.count(); ++v) {
+            groups_.group.push_back(drawn(values.codes[v]));
+            sizes[groups_.group.back()] += double(values.sizes[v]);
+        }
+        groups_.count = drawn.count();
+        if (problem_.missing == Policy::learned && groups_.missing_size > 0 && groups_.count > 1)
+            groups_.missing_to = right_is_larger(sizes[0], sizes[1]);
         return groups_;
     }
 
@@ -253,11 +273,7 @@ class ColumnScorer {
         } else if (known.may_be_cut) {
             thresholds_.begin(known_, sides_, impurity_to_share(node, sides_), node.scale,
                               records_.values(j));
-            if (records_.is_list(j))
-                thresholds_.sweep_list(records_, node.job, j, node.classes,
-                                       problem_.min_gain > 0 ? no_score : least);
-            else
-                thresholds_.sweep_ranks(counts_, n_known_ranks_);
+            sweep(thresholds_, node, j, least);
             thresholds_.choose(candidate);
             candidate.n_thresholds = uint32_t(thresholds_.n_thresholds());
             any = problem_.min_gain <= 0 && !problem_.quinlan && thresholds_.any();
@@ -267,6 +283,38 @@ class ColumnScorer {
         candidate.possible = candidate.possible || candidate.score > no_score;
         if (!records_.is_list(j)) counts_.forget();
         return candidate;
+    }
+
+    // Score the thresholds of a number that has several at the node: all, or the one drawn.
+    template <typename Sweep>
+    void sweep(Sweep& thresholds, const Scored<W>& node, size_t j, double least) {
+        if (problem_.random_splits) return score_drawn(thresholds, node, j);
+        if (records_.is_list(j))
+            thresholds.sweep_list(records_, node.job, j, node.classes,
+                                  problem_.min_gain > 0 ? no_score : least);
+        else
+            thresholds.sweep_ranks(counts_, n_known_ranks_);
+    }
+
+    template <typename Sweep>
+    void score_drawn(Sweep& thresholds, const Scored<W>& node, size_t j) {
+        const auto drawn_between = [&](uint32_t lowest, uint32_t highest) {
+            return DrawnThreshold(node.job.key, j, records_.values(j), lowest, highest);
+        };
+        if (records_.is_list(j)) {
+            const size_t slot = records_.slot(j);
+            const auto* entry = records_.ranked(node.job, slot);
+            const auto drawn =
+                drawn_between(entry[0].rank, entry[node.job.n_ranked[slot] - 1].rank);
+            const auto* right =
+                thresholds.take_left_of_list(records_, node.job, j, node.classes, drawn);
+            thresholds.score_at(right[-1].rank, right[0].rank);
+        } else {
+            const std::vector<uint32_t>& ranks = counts_.present;
+            const auto drawn = drawn_between(ranks[0], ranks[n_known_ranks_ - 1]);
+            const uint32_t* right = thresholds.take_left_of_ranks(counts_, drawn);
+            thresholds.score_at(right[-1], right[0]);
+        }
     }
 
     bool learns_side(const Sides<W>& sides) const {
@@ -279,11 +327,7 @@ class ColumnScorer {
         const Sides<W> all{W(node.scale.total), 0, cases, 0, false};
         learned_.begin(node.totals, all, node.impurity, node.scale, records_.values(j));
         learned_.set_missing({&missing_, sides_.missing_total, node.cases - known_cases_});
-        if (records_.is_list(j))
-            learned_.sweep_list(records_, node.job, j, node.classes,
-                                problem_.min_gain > 0 ? no_score : least);
-        else
-            learned_.sweep_ranks(counts_, n_known_ranks_);
+        sweep(learned_, node, j, least);
         learned_.choose(candidate);
         candidate.n_thresholds = uint32_t(learned_.n_thresholds());
     }

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "core/random_splits.hpp"
 #include "records/counts.hpp"
 #include "records/threshold_search.hpp"
 
@@ -114,6 +115,51 @@ class ThresholdSweep {
     // Whether there was a threshold that may be chosen, if not the best.
     bool any() const { return n_thresholds_ > 0; }
     size_t n_thresholds() const { return n_thresholds_; }
+
+    // Put the entries of a list up to the drawn threshold on the left; returns the first on the
+    // right.
+    const Ranked<LabelOf<W>>* take_left_of_list(const Records<W>& records, const RecordJob& job,
+                                                size_t column, const std::vector<uint32_t>& classes,
+                                                const DrawnThreshold& drawn) {
+        const size_t slot = records.slot(column);
+        const Entry* entry = records.ranked(job, slot);
+        const Entry* right =
+            std::partition_point(entry, entry + job.n_ranked[slot],
+                                 [&](const Entry& one) { return drawn.is_left(one.rank); });
+        steps_.resize(classes_);
+        slot_.resize(classes_);
+        for (size_t k = 0; k < classes.size(); ++k) slot_[classes[k]] = uint32_t(k);
+        add_up_classes(entry, size_t(right - entry), classes, slot_, steps_.data());
+        set_left(records, classes, steps_.data());
+        auto cases = Steps(right - entry);
+        if (records.has_share()) {
+            const uint8_t* base = records.first(job);
+            cases = 0;
+            for (const Entry* one = entry; one < right; ++one)
+                cases += records.share_steps(*one, base);
+        }
+        left_cases_ = records.share_of(cases);
+        return right;
+    }
+
+    // The same of ranks that are present.
+    const uint32_t* take_left_of_ranks(const ValueCounts<W>& counts, const DrawnThreshold& drawn) {
+        const uint32_t* rank = counts.present.data();
+        for (; drawn.is_left(*rank); ++rank) {
+            const W* cell = counts.cell(*rank);
+            for (size_t c = 0; c < classes_; ++c) {
+                left_[c] += cell[c];
+                right_[c] -= cell[c];
+            }
+            left_total_ += counts.size(*rank);
+            left_cases_ += counts.cases(*rank);
+        }
+        count_inner();
+        return rank;
+    }
+
+    // The threshold between two ranks, if it has enough on both sides.
+    void score_at(uint32_t rank, uint32_t next) { score_threshold(rank, next); }
 
     // The first `n` ranks present are known numbers, in order.
     void sweep_ranks(const ValueCounts<W>& counts, size_t n) {
@@ -306,6 +352,7 @@ class ThresholdSweep {
     const std::vector<W>* known_ = nullptr;
     std::vector<W> left_, right_;
     std::vector<typename Records<W>::Steps> steps_;  // of known weights, by class
+    std::vector<uint32_t> slot_;                     // the place of each class of a node
     ThresholdSearch<W> search_;
     W left_total_ = 0;
     double left_cases_ = 0;

@@ -5,22 +5,9 @@
 
 #include <vector>
 
-#include "records/records.hpp"
-#include "regression/histograms.hpp"
-#include "regression/plain_sums.hpp"
+#include "regression/plain_rows.hpp"
 
 namespace branchwise {
-
-// What the columns of a node have in common.
-template <typename Sums>
-struct PlainNode {
-    Sums all;               // of all rows
-    double centre, factor;  // a distance is (number - centre) * factor
-    double steps;           // in which distances are added up exactly
-    double off;             // scores of codes may be off by this
-    double off_list;        // and those of lists by this
-    bool certain = true;    // which rows are events
-};
 
 // Between these is the best that a column can do, as a share of the node's squares.
 struct NumberBounds {
@@ -31,102 +18,17 @@ struct NumberBounds {
 
 // W is uint32_t where rows count as one, double where they have weights.
 template <typename W, bool poisson>
-class PlainScorer {
+class PlainScorer : public PlainRows<W, poisson> {
+    using Base = PlainRows<W, poisson>;
+
   public:
-    using Rows = Records<W, NumberOf<W>>;
-    using Entry = Ranked<NumberOf<W>>;
-    static constexpr bool weighted = Rows::weighted;
-    static constexpr bool simple = !weighted && !poisson;  // a row is a case, and a weight of 1
-    using Sums = std::conditional_t<simple, Plain, WeighedPlain>;
-    using Node = PlainNode<Sums>;
+    using Base::simple;
+    using typename Base::Node;
+    using typename Base::Sums;
     using Whole = PlainWhole<Sums, poisson>;
     static constexpr double noise = poisson ? poisson_noise : variance_noise;
 
-    PlainScorer(const Problem& problem, const Rows& records)
-        : problem_(problem),
-          records_(records),
-          fewest_(std::max(problem.cases_in_leaf, problem.cases_in_branch)),
-          first_(problem.columns.size()) {
-        size_t at = 0;
-        for (size_t j = 0; j < problem.columns.size(); ++j) {
-            if (records.is_list(j)) continue;
-            first_[j] = at;
-            at += records.missing_code(j) + 1;
-        }
-        counters_.resize(at);
-    }
-
-    // How the rows of a node are added up, one after the other; distances are by row, scaled, and
-    // have the weight of the row in them.
-    Node add_up(const RecordJob& job, const NodeMoments& moments, const double* distances,
-                bool exact) {
-        Node node;
-        node.centre = moments.centre();
-        node.factor = moments.factor();
-        node.steps = poisson ? 0x1p60 : steps_for(moments.weight());
-        node.all.sum = sum_in_steps(job.n, node.steps, [&](size_t i) { return distances[i]; });
-        node.all.n = moments.weight();
-        double smallest = 1.0;
-        if constexpr (!simple) {
-            const uint8_t* record = records_.first(job);
-            smallest = moments.weight();
-            for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
-                smallest = std::min(smallest, double(records_.weight(record)));
-                node.all.cases += records_.share(record);
-                node.all.events += records_.target(record) > 0;
-                if (poisson && distances[i] > 0)
-                    node.certain = node.certain && distances[i] >= moments.least_distance();
-            }
-            all_admitted_ = !problem_.fractions && !problem_.weights_are_cases && fewest_ <= 1 &&
-                            problem_.weight_in_leaf <= smallest;
-            smallest = std::max(smallest, problem_.weight_in_leaf);
-        } else {
-            all_admitted_ = std::max(fewest_, problem_.weight_in_leaf) <= 1;
-        }
-        const auto off = [&](double added) {
-            if (!poisson) return off_by_sums(added, moments.weight(), smallest);
-            return off_by_rates(exact ? 16.0 : added);
-        };
-        node.off = off(added_one_by_one(job.n));
-        node.off_list = off(added_in_blocks(job.n));
-        return node;
-    }
-
-    // Add up the columns of codes among some, row by row; distances are by row.
-    void count(const RecordJob& job, const std::vector<uint32_t>& columns,
-               const double* distances) {
-        narrow_.clear();
-        wide_.clear();
-        for (uint32_t j : columns) {
-            if (records_.is_list(j)) continue;
-            std::fill_n(&counters_[first_[j]], records_.missing_code(j) + 1, Sums());
-            auto& places = records_.layout().width[j] == 1 ? narrow_ : wide_;
-            places.push_back({j, records_.layout().code[j], &counters_[first_[j]]});
-        }
-        const uint8_t* record = records_.first(job);
-        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
-            const Sums row = sums_of(record, distances[i]);
-            for (const Place& place : narrow_) place.counters[record[place.code]] += row;
-            for (const Place& place : wide_)
-                place.counters[records_.code(record, place.column)] += row;
-        }
-    }
-
-    // The same from a histogram of the node, as distances from its centre in whole steps.
-    void take(const Histograms& histograms, const Histogram& histogram,
-              const std::vector<uint32_t>& columns, const Node& node) {
-        static_assert(simple, "histograms are those of rows that count as one");
-        const double unit = node.factor / histograms.steps();
-        const auto centre = int64_t(std::rint(node.centre * histograms.steps()));
-        for (uint32_t j : columns) {
-            if (records_.is_list(j)) continue;
-            const Tally* tally = histograms.of_column(histogram, j);
-            Plain* to = &counters_[first_[j]];
-            for (uint32_t code = 0; code <= records_.missing_code(j); ++code)
-                to[code] = {double(tally[code].sum - tally[code].n * centre) * unit,
-                            double(tally[code].n)};
-        }
-    }
+    using Base::Base;
 
     // May be called by several threads, each with groups of its own.
     NumberBounds bounds(const RecordJob& job, size_t j, const Node& node,
@@ -147,25 +49,31 @@ class PlainScorer {
         if (learns_side(missing)) {
             const Whole all(node.all);
             if (ordered)
-                each_rank_with_missing(j, all, missing,
+                each_rank_with_missing(job, j, all, missing,
                                        [&](uint32_t, uint32_t, const PlainSplit& found, bool) {
                                            most = std::max(most, drop_of(found, node.all));
                                        });
+            else if (problem_.random_splits)
+                most = drop_of_drawn(job, j, all, missing);
             else
                 most = most_with_missing(groups, all, missing);
-            return bounds_of(most, groups.size(), node, known, missing, ordered,
-                             learned_off * node.off);
+            return bounds_of(most, groups.size(), node, known, missing,
+                             ordered || problem_.random_splits, learned_off * node.off);
         }
         const Whole whole(known);
         if (ordered)
-            each_rank(j, whole, [&](uint32_t, uint32_t, const PlainSplit& found) {
+            each_rank(job, j, whole, [&](uint32_t, uint32_t, const PlainSplit& found) {
                 most = std::max(most, drop_of(found, known));
             });
         else if (problem_.branching == Branching::values)
             most = most_of_values<poisson>(groups, known);
+        else if (problem_.random_splits)
+            most = drop_of_drawn(job, j, whole, missing);
         else
             most = most_of_groups(groups, whole);
-        return bounds_of(most, groups.size(), node, known, missing, ordered || admitted, node.off);
+        const bool drawn = problem_.random_splits && problem_.branching == Branching::two_way;
+        return bounds_of(most, groups.size(), node, known, missing, ordered || admitted || drawn,
+                         node.off);
     }
 
     // The best threshold of a column with these bounds, if it is certain: the ranks beside it,
@@ -182,12 +90,12 @@ class PlainScorer {
             const Sums missing = counters_[first_[j] + records_.missing_code(j)];
             const Sums known = node.all - missing;
             if (learns_side(missing))
-                return certain_of(node.all.n, bounds, learned_off * node.off,
-                                  [&](const auto& visit) {
-                                      each_rank_with_missing(j, Whole(node.all), missing, visit);
-                                  });
+                return certain_of(
+                    node.all.n, bounds, learned_off * node.off, [&](const auto& visit) {
+                        each_rank_with_missing(job, j, Whole(node.all), missing, visit);
+                    });
             return certain_of(known.n, bounds, node.off,
-                              [&](const auto& visit) { each_rank(j, Whole(known), visit); });
+                              [&](const auto& visit) { each_rank(job, j, Whole(known), visit); });
         }
         const List list = list_of(job, j, node);
         if (learns_side(list.missing))
@@ -201,70 +109,39 @@ class PlainScorer {
     }
 
   private:
-    struct Place {
-        uint32_t column;
-        size_t code;
-        Sums* counters;
-    };
+    using Base::admits;
+    using Base::all_admitted_;
+    using Base::counters_;
+    using Base::drawn_threshold;
+    using Base::fewest_;
+    using Base::first_;
+    using Base::has_drawn;
+    using Base::learns_side;
+    using Base::left_of_drawn;
+    using Base::list_of;
+    using Base::problem_;
+    using Base::records_;
+    using Base::sums_of;
+    using typename Base::Entry;
+    using typename Base::List;
 
-    // The sorted numbers of a column.
-    struct List {
-        const Entry* entry;
-        size_t n;
-        const uint8_t* records;
-        Sums known, missing;
-    };
-
-    // ---- rows --------------------------------------------------------------------
-
-    Sums sums_of(const uint8_t* record, double distance) const {
-        if constexpr (simple)
-            return {distance, 1.0};
-        else
-            return {distance, double(records_.weight(record)), records_.share(record),
-                    double(records_.target(record) > 0)};
-    }
-    Sums sums_of(const Entry& entry, const Node& node, const uint8_t* base) const {
-        const double number = number_of_target(entry.target);
-        const double distance = (number - node.centre) * node.factor;
-        if constexpr (simple) {
-            return {distance, 1.0};
-        } else {
-            double weight = 1;
-            if constexpr (weighted) weight = entry.target.whole_steps * problem_.weight_step;
-            const double cases =
-                problem_.fractions ? records_.share(base + entry.position * records_.size()) : 1.0;
-            return {distance * weight, weight, cases, double(number > 0)};
-        }
-    }
-
-    List list_of(const RecordJob& job, size_t j, const Node& node) const {
-        const size_t slot = records_.slot(j);
-        List list{records_.ranked(job, slot), job.n_ranked[slot], records_.first(job), {}, {}};
-        if (list.n == job.n) {
-            list.known = node.all;
-            return list;
-        }
-        for (size_t i = 0; i < list.n; ++i)
-            list.known += sums_of(list.entry[i], node, list.records);
-        list.known.sum = sum_in_steps(list.n, node.steps, [&](size_t i) {
-            return sums_of(list.entry[i], node, list.records).sum;
-        });
-        list.missing = node.all - list.known;
-        return list;
-    }
-
-    // Whether two branches may be so.
-    bool admits(const Sums& left, const Sums& right) const {
-        const double lighter = std::min(left.n, right.n);
-        if constexpr (simple) {
-            return lighter >= std::max({fewest_, problem_.weight_in_leaf, 1.0});
-        } else {
-            const double cases =
-                problem_.weights_are_cases ? lighter : std::min(left.cases, right.cases);
-            return cases >= fewest_ && lighter >= problem_.weight_in_leaf &&
-                   (!poisson || std::min(left.events, right.events) > 0);
-        }
+    // What the two groups of values drop; `whole` has the missing rows if they join one of them.
+    double drop_of_drawn(const RecordJob& job, size_t j, const Whole& whole,
+                         const Sums& missing) const {
+        const Sums* counters = &counters_[first_[j]];
+        RandomGroups drawn(job.key, j);
+        const auto each_code = [&](const auto& visit) {
+            for (uint32_t code = 0; code < records_.missing_code(j); ++code)
+                if (counters[code].n > 0) visit(code);
+        };
+        each_code([&](uint32_t code) { drawn.add(code); });
+        if (drawn.count() < 2) return no_score;
+        Sums sides[2];
+        each_code([&](uint32_t code) { sides[drawn(code)] += counters[code]; });
+        if (learns_side(missing)) sides[right_is_larger(sides[0].n, sides[1].n)] += missing;
+        // With a branch of missing rows, one of the two may be smaller.
+        const bool own = problem_.missing == Policy::branch && missing.n > 0;
+        return own || admits(sides[0], sides[1]) ? whole.drop(sides[0]) : no_score;
     }
 
     // ---- thresholds ----------------------------------------------------------------
@@ -293,13 +170,15 @@ class PlainScorer {
 
     // visit(low, high, split) for the thresholds between the ranks of a column.
     template <typename Visit>
-    void each_rank(size_t j, const Whole& whole, const Visit& visit) const {
+    void each_rank(const RecordJob& job, size_t j, const Whole& whole, const Visit& visit) const {
         const Sums* counters = &counters_[first_[j]];
+        const DrawnThreshold drawn = drawn_threshold(job, j);
         Sums left;
         uint32_t low = 0;
         for (uint32_t rank = 0; rank < records_.missing_code(j); ++rank) {
             if (!(counters[rank].n > 0)) continue;
-            if (left.n > 0 && admits(left, whole.rows - left)) visit(low, rank, whole.split(left));
+            if (left.n > 0 && drawn.allows(low, rank) && admits(left, whole.rows - left))
+                visit(low, rank, whole.split(left));
             left += counters[rank];
             low = rank;
         }
@@ -307,10 +186,6 @@ class PlainScorer {
 
     // Sums of missing rows are off, too.
     static constexpr double learned_off = 3;
-
-    bool learns_side(const Sums& missing) const {
-        return problem_.missing == Policy::learned && missing.n > 0;
-    }
 
     // visit(split, side of missing rows) for a split of known rows, with the others on either
     // side, the larger one first.
@@ -327,14 +202,15 @@ class PlainScorer {
 
     // As each_rank, and each_threshold.
     template <typename Visit>
-    void each_rank_with_missing(size_t j, const Whole& all, const Sums& missing,
-                                const Visit& visit) const {
+    void each_rank_with_missing(const RecordJob& job, size_t j, const Whole& all,
+                                const Sums& missing, const Visit& visit) const {
         const Sums* counters = &counters_[first_[j]];
+        const DrawnThreshold drawn = drawn_threshold(job, j);
         Sums left;
         uint32_t low = 0;
         for (uint32_t rank = 0; rank < records_.missing_code(j); ++rank) {
             if (!(counters[rank].n > 0)) continue;
-            if (left.n > 0)
+            if (left.n > 0 && drawn.allows(low, rank))
                 with_missing(left, all, missing, [&](const PlainSplit& found, bool on_right) {
                     visit(low, rank, found, on_right);
                 });
@@ -346,6 +222,15 @@ class PlainScorer {
     void each_with_missing(const List& list, const Node& node, const Visit& visit) const {
         const Whole all(node.all);
         const Entry* entry = list.entry;
+        if (problem_.random_splits) {
+            if (!has_drawn(list)) return;
+            const size_t i = list.n_left - 1;
+            with_missing(left_of_drawn(list, node), all, list.missing,
+                         [&](const PlainSplit& found, bool on_right) {
+                             visit(entry[i].rank, entry[i + 1].rank, found, on_right);
+                         });
+            return;
+        }
         Sums left;
         double before = 0;
         for (size_t i = 0; i + 1 < list.n; ++i) {
@@ -368,6 +253,14 @@ class PlainScorer {
     // what is likely depends on the table, so visit() decides.
     template <typename Visit>
     void each_threshold(const List& list, const Node& node, const Visit& visit) const {
+        if (problem_.random_splits) {
+            if (!has_drawn(list)) return;
+            const Whole whole(list.known);
+            const Sums left = left_of_drawn(list, node);
+            const bool admitted = admits(left, whole.rows - left);
+            if (!poisson || admitted) visit(list.n_left - 1, whole.split(left), admitted);
+            return;
+        }
         if constexpr (simple)
             each_threshold_of_rows(list, node, visit);
         else
@@ -458,14 +351,6 @@ class PlainScorer {
         }
         return bounds;
     }
-
-    const Problem& problem_;
-    const Rows& records_;
-    const double fewest_;        // cases of a branch
-    bool all_admitted_ = true;   // any two branches that have rows
-    std::vector<size_t> first_;  // counters of columns
-    std::vector<Sums> counters_;
-    std::vector<Place> narrow_, wide_;
 };
 
 }  // namespace branchwise

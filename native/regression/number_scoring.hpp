@@ -6,6 +6,7 @@
 
 #include <numeric>
 
+#include "core/random_splits.hpp"
 #include "records/records.hpp"
 #include "regression/learned_numbers.hpp"
 
@@ -45,14 +46,14 @@ class NumberScorer {
     Candidate score(const NumberNode& node, size_t j) {
         collect(node, j);
         if (records_.is_numeric(j)) return score_thresholds(node, j);
-        if (problem_.branching == Branching::two_way) group_in_two(node);
+        if (problem_.branching == Branching::two_way) group_in_two(node, j);
         return score_branches(node);
     }
 
     // The values of a column at a node, in order, and the branch of each.
     const std::vector<Group>& group_values(const NumberNode& node, size_t j) {
         collect(node, j);
-        if (problem_.branching == Branching::two_way) group_in_two(node);
+        if (problem_.branching == Branching::two_way) group_in_two(node, j);
         return groups_;
     }
     const std::vector<uint32_t>& branches() const { return branch_; }
@@ -201,6 +202,9 @@ class NumberScorer {
         candidate.varies = groups_.size() >= 2 || tests_missing;
         const bool few_missing = own_branch() && !enough(missing_.distance, missing_.cases);
         n_thresholds_ = 0;
+        if (problem_.random_splits && groups_.size() >= 2)
+            drawn_ = DrawnThreshold(node.job.key, j, records_.values(j), groups_.front().code,
+                                    groups_.back().code);
         if (groups_.size() >= 2 && learns_side())
             sweep_with_missing(node, j, candidate);
         else if (groups_.size() >= 2 && !few_missing)
@@ -232,6 +236,7 @@ class NumberScorer {
         for (size_t g = 0; g + 1 < groups_.size(); ++g) {
             left += groups_[g].distance;
             left_cases += groups_[g].cases;
+            if (!drawn_.allows(groups_[g].code, groups_[g + 1].code)) continue;
             const Distance right = all - left;
             const double right_cases = all_cases - left_cases;
             if (std::min(cases_for_bars_of(left.weight, left_cases),
@@ -277,6 +282,7 @@ class NumberScorer {
         better_.clear();
         for (size_t g = 0; g + 1 < groups_.size(); ++g) {
             left += {groups_[g].distance, groups_[g].cases};
+            if (!drawn_.allows(groups_[g].code, groups_[g + 1].code)) continue;
             const auto offer = [&](bool on_right, const NumberSide& l, const NumberSide& r) {
                 if (!admits(node, l) || !admits(node, r)) return;
                 ++n_thresholds_;
@@ -323,7 +329,8 @@ class NumberScorer {
 
     // Threshold the values in the order of their means; all in one branch where no grouping is
     // admissible. The branch of the first value is the first.
-    void group_in_two(const NumberNode& node) {
+    void group_in_two(const NumberNode& node, size_t j) {
+        if (problem_.random_splits) return group_at_random(node, j);
         std::fill(branch_.begin(), branch_.end(), 0u);
         n_branches_ = groups_.empty() ? 0 : 1;
         if (groups_.size() < 2) return;
@@ -368,6 +375,19 @@ class NumberScorer {
         n_branches_ = 2;
     }
 
+    // Missing values whose branch is learned join the one that weighs more.
+    void group_at_random(const NumberNode& node, size_t j) {
+        RandomGroups drawn(node.job.key, j);
+        for (const Group& group : groups_) drawn.add(group.code);
+        double sizes[2] = {0, 0};
+        for (size_t g = 0; g < groups_.size(); ++g) {
+            branch_[g] = drawn(groups_[g].code);
+            sizes[branch_[g]] += groups_[g].distance.weight;
+        }
+        n_branches_ = drawn.count();
+        if (learns_side() && n_branches_ == 2) missing_to_ = right_is_larger(sizes[0], sizes[1]);
+    }
+
     // The same with missing values in one of the groups.
     void group_with_missing(const NumberNode& node) {
         const NumberSide missing{missing_.distance, missing_.cases};
@@ -409,6 +429,7 @@ class NumberScorer {
     std::vector<NumberSide> sides_;  // by value
     size_t n_branches_ = 0;
     uint32_t n_thresholds_ = 0;
+    DrawnThreshold drawn_;  // any, unless splits are random
     std::vector<double> means_;
     std::vector<Better> better_;
 };

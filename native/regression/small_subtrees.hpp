@@ -24,7 +24,7 @@ class SmallSubtrees : SmallRows {
             std::max({problem.cases_in_leaf, problem.cases_in_branch, problem.weight_in_leaf});
         return !scale.poisson && !problem.fractions && !problem.tests_splits &&
                problem.missing != Policy::learned && problem.missing != Policy::surrogate &&
-               !(problem.min_gain > 0) && fewest <= 1 &&
+               !(problem.min_gain > 0) && fewest <= 1 && !problem.random_splits &&
                std::none_of(problem.columns.begin(), problem.columns.end(),
                             [](const Column& column) { return column.has_missing; });
     }

@@ -29,10 +29,11 @@ _native = pytest.importorskip(
 )
 
 
-def random_draws(rng, n_columns):
+def random_draws(rng, n_columns, random_splits):
     """As few as one column, or nearly all."""
     most = int(rng.integers(1, n_columns + 2))
-    return ColumnDraws(tree_key(int(rng.integers(0, 2**63)), 3), most)
+    key = tree_key(int(rng.integers(0, 2**63)), 3)
+    return ColumnDraws(key, most, random_splits)
 
 
 def random_changes(rng, branchings):
@@ -81,27 +82,28 @@ def same_regression(problem, drawn, threads, context):
     return undecided
 
 
-def check_classes(seeds, monkeypatch):
+def check_classes(seeds, monkeypatch, random_splits=False):
     undecided = 0
     for seed in seeds:
         rng = np.random.default_rng([seed, 3])
-        changes = random_changes(rng, ["values", "values", "two-way", "groups"])
+        third = "two-way" if random_splits else "groups"
+        changes = random_changes(rng, ["values", "values", "two-way", third])
         problem = problem_with(seed, **changes)
         assert native.serves(problem[-1])
-        drawn = random_draws(rng, len(problem[0]))
+        drawn = random_draws(rng, len(problem[0]), random_splits)
         threads = shared_out(seed, monkeypatch)
         undecided += same_classes(problem, drawn, threads, seed)
     assert undecided <= 2
 
 
-def check_numbers(seeds, monkeypatch):
+def check_numbers(seeds, monkeypatch, random_splits=False):
     undecided = 0
     for seed in seeds:
         rng = np.random.default_rng([seed, 3])
         changes = random_changes(rng, ["values", "two-way"])
         problem = number_problem_with(seed, **changes)
         assert native.serves(problem[-1])
-        drawn = random_draws(rng, len(problem[0]))
+        drawn = random_draws(rng, len(problem[0]), random_splits)
         threads = shared_out(seed, monkeypatch)
         undecided += same_regression(problem, drawn, threads, seed)
     assert undecided <= 2
@@ -136,11 +138,25 @@ def bit_rows_problem(seed):
 def check_bit_rows(seeds, monkeypatch):
     for seed in seeds:
         problem = bit_rows_problem(seed)
-        drawn = random_draws(np.random.default_rng([seed, 5]), len(problem[0]))
+        drawn = random_draws(np.random.default_rng([seed, 5]), len(problem[0]), False)
         same_classes(problem, drawn, shared_out(seed, monkeypatch), seed)
 
 
-CHECKS = [check_classes, check_numbers, check_bit_rows]
+def check_random_splits_of_classes(seeds, monkeypatch):
+    check_classes(seeds, monkeypatch, random_splits=True)
+
+
+def check_random_splits_of_numbers(seeds, monkeypatch):
+    check_numbers(seeds, monkeypatch, random_splits=True)
+
+
+CHECKS = [
+    check_classes,
+    check_numbers,
+    check_bit_rows,
+    check_random_splits_of_classes,
+    check_random_splits_of_numbers,
+]
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -157,15 +173,15 @@ def test_same_trees_on_5000_tables(check, part, monkeypatch):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("branching", ["values", "two-way"])
-@pytest.mark.parametrize("most", [1, 3])
+@pytest.mark.parametrize(("most", "random_splits"), [(1, False), (3, False), (3, True)])
 def test_larger_tables_with_any_number_of_threads(
-    weighted, branching, most, monkeypatch
+    weighted, branching, most, random_splits, monkeypatch
 ):
     monkeypatch.setattr(native, "WORTH_SHARING", 500)
     columns, data, y, grid = larger_table(3000, weighted)
     recipe = Recipe(branching=branching, min_samples_leaf=2 if weighted else 1)
     labels = np.digitize(y, [0.0, 1.0, 3.0]).astype(np.intp)
-    drawn = ColumnDraws(tree_key(0, most), most)
+    drawn = ColumnDraws(tree_key(0, most), most, random_splits)
     problem = columns, data, labels, 4, grid, recipe
     same_classes(problem, drawn, (1, 3), branching)
     recipe = replace(recipe, criterion="variance")
@@ -174,7 +190,10 @@ def test_larger_tables_with_any_number_of_threads(
 
 @pytest.mark.parametrize("recipe", [ID3, C45, CART], ids=["id3", "c45", "cart"])
 @pytest.mark.parametrize("max_bins", [None, 7])
-def test_same_pruned_trees_of_repeated_rows(recipe, max_bins, monkeypatch):
+@pytest.mark.parametrize("random_splits", [False, True])
+def test_same_pruned_trees_of_repeated_rows(
+    recipe, max_bins, random_splits, monkeypatch
+):
     """A bootstrap sample of a table, with and without bins."""
     columns, data, y, _ = larger_table(600, weighted=False)
     labels = np.digitize(y, [0.0, 1.0, 3.0])
@@ -187,7 +206,7 @@ def test_same_pruned_trees_of_repeated_rows(recipe, max_bins, monkeypatch):
         is_code = is_native(training, recipe)
         assert is_code == (kernel == "native")
         binned, edges = in_bins(training, training.grid(recipe), recipe, is_code)
-        drawn = ColumnDraws(tree_key(0, 1), 2)
+        drawn = ColumnDraws(tree_key(0, 1), 2, random_splits)
         sampled = training.take(rows), binned.take(rows)
         grown.append(grown_from_bins(*sampled, edges, recipe, drawn))
     assert_same_tree(*grown, recipe)
@@ -201,11 +220,18 @@ def test_same_pruned_trees_of_repeated_rows(recipe, max_bins, monkeypatch):
         ("draw_key", -1, r"draw_key must be between 0 and 2\*\*64 - 1"),
         ("draw_key", 2**64, r"draw_key must be between 0 and 2\*\*64 - 1"),
         ("draw_key", "0", "draw_key must be a whole number"),
+        ("random_splits", 1, "random_splits must be True or False"),
     ],
 )
 def test_the_border_refuses_bad_draws(name, value, error):
     with pytest.raises((ValueError, TypeError), match=error):
         _native.grow(**growth(**{name: value}))
+
+
+def test_the_border_refuses_random_splits_in_groups():
+    error = "random_splits must be False where branching is groups"
+    with pytest.raises(ValueError, match=error):
+        _native.grow(**growth(random_splits=True, branching="groups"))
 
 
 def test_an_error_of_progress_reaches_the_caller_in_any_thread():

@@ -199,6 +199,7 @@ def growth(**changed):
         "worth_sharing": 1,
         "max_features": 0,
         "draw_key": 0,
+        "random_splits": False,
         "sum_exponents": [-48.0],
         "square_exponents": [-48.0],
         "case_bits": 3,

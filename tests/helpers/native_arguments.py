@@ -51,6 +51,7 @@ def growth(**changed):
             "worth_sharing": 1,
             "max_features": 0,
             "draw_key": 0,
+            "random_splits": False,
         },
         "progress": None,
     }

@@ -16,6 +16,7 @@ from branchwise.grow.choose import few_values
 from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.moments import gain_unit
+from branchwise.grow.random_splits import check_random_splits
 from branchwise.native import (
     available,
     extension,
@@ -187,6 +188,8 @@ def _options(
     n_threads: int,
     drawn: ColumnDraws | None,
 ) -> dict[str, Any]:
+    if drawn is not None and drawn.random_splits:
+        check_random_splits(recipe.branching)
     n_cases = grid.total if recipe.weights_are_cases else grid.n_cases
     p_value = recipe.max_p_value
     return {
@@ -210,6 +213,7 @@ def _options(
         "max_log_p": float(np.log(1.0 if p_value is None else p_value)),
         "max_features": 0 if drawn is None else drawn.max_features,
         "draw_key": 0 if drawn is None else drawn.key,
+        "random_splits": drawn is not None and drawn.random_splits,
         "series": list(SERIES),
         "n_threads": n_threads,
         "worth_sharing": WORTH_SHARING,

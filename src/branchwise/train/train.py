@@ -224,8 +224,7 @@ def _whole(
     """Grow a tree without pruning it."""
     target = training.prepared(grid)
     columns, data = training.columns, training.data
-    random_splits = drawn is not None and drawn.random_splits
-    if is_native(training, recipe) and not random_splits:
+    if is_native(training, recipe):
         if isinstance(target, Classes):
             scale, labels, n_classes = None, target.labels, target.n_classes
             grown = native.grow_native(
