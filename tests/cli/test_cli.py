@@ -1505,29 +1505,70 @@ def test_schema_finds_marks_among_numbers(write):
 
 
 @pytest.mark.parametrize(
-    ("cells", "said"),
+    ("cells", "range_", "said"),
     [
-        (["-2,25", "1,0", "1,5"], "'-2,25' looks like a number with a comma"),
-        (["1,100", "2,300,000.5", "7"], "'1,100' looks like a number with a comma"),
-        (["1.100,5", "2.300,5"], "'1.100,5' looks like a number with a comma"),
-        (["1 100", "23 000"], "'1 100' looks like a number in groups of digits"),
-        (["1,5%", "10%", "12.5 %"], "'1,5%' looks like a percentage"),
-        (["$1,100", "$5", "-$7"], "'$1,100' looks like an amount of money"),
-        (["5 €", "6,50 €"], "'5 €' looks like an amount of money"),
+        (["-2,25", "1,0", "1,5"], "-2.25 to 1.5", "'-2,25' is -2.25"),
+        (["1,100", "2,300,000.5", "7"], "7 to 2300000.5", "'2,300,000.5' is 2300000.5"),
+        (["1.100,5", "2.300,5"], "1100.5 to 2300.5", "'1.100,5' is 1100.5"),
+        (["1 100", "23 000"], "1100 to 23000", "'23 000' is 23000"),
+        (["1,5%", "10%", "12,5 %"], "0.015 to 0.125", "'12,5 %' is 0.125"),
+        (["$1,100.00", "$5", "(7)"], "-7 to 1100", "'$1,100.00' is 1100"),
+        (["5 €", "6,50 €"], "5 to 6.5", "'6,50 €' is 6.5"),
     ],
 )
-def test_numbers_that_are_not_written_plainly(write, cells, said):
+def test_numbers_that_are_not_written_plainly(write, cells, range_, said):
     rows = [f"{cell};{at % 2}" for at, cell in enumerate(cells * 9)]
     path = write("\n".join(["a;y", *rows, ""]))
+    table = output("schema", path).splitlines()
+    assert table[1].split("  ")[-1] == said
+    assert range_ in table[1]
     column = json.loads(output("schema", path, "--format", "json"))["columns"][0]
-    assert column["kind"] == "categorical"
-    assert column["hint"] == (
-        f"taken for names: {said}. If these are numbers, write them plainly in the "
-        "file, such as 1.5"
-    )
+    assert column["kind"] == "numeric"
+    assert column["written"]
     fit = "fit", path, "--target", "y", "-o", path.with_name("tree.json")
-    assert "column 'a' is taken for names: " in run(*fit)[2]
-    assert "taken for names" not in run(*fit, "--categorical", "a")[2]
+    note = f"1 text column is read as numbers: 'a' ({said}); --categorical COLUMN keeps"
+    assert note in run(*fit)[2]
+    assert "read as numbers" not in run(*fit, "--categorical", "a")[2]
+
+
+def test_numbers_that_can_be_read_in_two_ways(write):
+    rows = "".join(f'"1,{at:03}",{at % 2}\n' for at in range(40))
+    path = write(f"a,y\n{rows}?,1\n")
+    both = "'1,000' is 1000 with a comma between thousands or 1 with a decimal comma"
+    assert f"ambiguous: {both}: --thousands , or --decimal ," in output("schema", path)
+    fit = "fit", path, "--target", "y", "-o", path.with_name("tree.json")
+    code, _, err = run(*fit)
+    assert code == 1
+    assert err == (
+        f"error: Column 'a' of {path} can be read in two ways: {both}. Say which is "
+        "meant: --thousands , or --decimal ,; or keep the text with --categorical a.\n"
+    )
+    assert "('1,000' is 1000)" in run(*fit, "--thousands", ",")[2]
+    assert "('1,000' is 1)" in run(*fit, "--decimal", "comma")[2]
+    assert run(*fit, "--decimal", ",", "--thousands", ",")[2].startswith(
+        "error: --decimal and --thousands must be two different marks."
+    )
+    assert (
+        "must be one of '.' (point), ',' (comma). Got ';'"
+        in (run(*fit, "--decimal", ";")[2])
+    )
+
+
+def test_numbers_that_are_not_written_in_one_way(write):
+    several = write("a;y\n" + "1,5%;u\n10%;v\n12.5 %;u\n" * 9)
+    said = (
+        "taken for names: its numbers are not all written in one way, such as '1,5%', "
+        "'10%', '12.5 %'"
+    )
+    assert said in output("schema", several)
+    fit = "fit", several, "--target", "y", "-o", several.with_name("tree.json")
+    assert f"column 'a' is {said}." in run(*fit)[2]
+    words = write("a;y\n" + "".join(f"{at},5 €;u\nk.A.;v\n" for at in range(20)))
+    assert (
+        "taken for text because of 'k.A.'; it is numeric with --missing k.A."
+        in output("schema", words)
+    )
+    assert "0.5 to 19.5" in output("schema", words, "--missing", "k.A.")
 
 
 @pytest.mark.parametrize(
@@ -1547,13 +1588,13 @@ def test_words_are_not_taken_for_numbers(write, cells):
     assert "taken for names" not in output("schema", path)
 
 
-def test_numbers_that_are_not_written_plainly_do_not_name_rows(write):
-    rows = "".join(f'"1,{at:03}",{at % 2}\n' for at in range(40))
-    path = write(f"a,y\n{rows}?,1\n")
+def test_numbers_that_are_not_written_in_one_way_do_not_name_rows(write):
+    rows = "".join(f'"1,{at:03} €",{at % 2}\n' for at in range(40))
+    path = write(f"a,y\n{rows}?,1\n$5.5,1\n")
     assert "names rows" not in output("schema", path)
     assert "--ignore a" not in output("schema", path)
     _, _, err = run("fit", path, "--target", "y", "-o", path.with_name("tree.json"))
-    assert "'1,000' looks like a number with a comma" in err
+    assert "not all written in one way" in err
     assert "names rows" not in err
 
 

@@ -105,7 +105,7 @@ def test_the_separator_divides_all_lines_alike(write):
 
 
 def test_a_long_sample_ends_with_a_whole_line(write):
-    text = "a;b\n" + "1;2,3\n" * 20_000
+    text = "a;b\n" + "1;2,x\n" * 20_000
     assert read_table(write(text)).column_names == ["a", "b"]
 
 
@@ -929,8 +929,8 @@ def test_a_further_table_takes_the_options_that_fit(write):
 def test_the_form_that_is_said(write):
     path = write("a,b\n1,2\n", "data.arff")
     assert cells(read_table(path, file_format="csv")) == {"a": [1], "b": [2]}
-    tabs = write("a,b\tc\n1,2\t3\n")
-    assert cells(read_table(tabs, file_format="tsv")) == {"a,b": ["1,2"], "c": [3]}
+    tabs = write("a,b\tc\n1,x\t3\n")
+    assert cells(read_table(tabs, file_format="tsv")) == {"a,b": ["1,x"], "c": [3]}
     assert "is not a whole Parquet file" in error(path, file_format="parquet")
     assert "is not a whole Arrow file" in error(path, file_format="arrow")
     assert "is not a plain SQLite file" in error(path, file_format="sqlite")

@@ -11,6 +11,7 @@ from branchwise.cli import options
 from branchwise.cli.options import Page, categorical_names, column_names, takes
 from branchwise.cli.support.hints import (
     hint,
+    number_hint,
     present_values,
     remark_header,
     unusable_hint,
@@ -52,6 +53,8 @@ def schema(
             text_columns=categorical_names(file, categorical, numbers),
             number_columns=numbers,
             ignore=column_names(file, ignore),
+            classes=target,
+            allow_ambiguous=True,
         )
         columns = _describe_all(table, file)
         warnings = _warnings(table, target)
@@ -115,7 +118,7 @@ def _warnings(table: Any, target: str | None) -> list[Finding]:
 
 
 def _describe_all(table: Any, file: TableFile) -> list[_Description]:
-    frame = open_table(table)
+    frame, numbers = open_table(table), file.numbers
     zeros = _with_leading_zeros(table, file)
     columns = []
     for index, name in enumerate(frame.names):
@@ -128,7 +131,9 @@ def _describe_all(table: Any, file: TableFile) -> list[_Description]:
             advice = unusable_hint(name, column)
         else:
             kind, content, missing = _described(raw)
-            advice = hint(name, raw, zeros.get(name))
+            advice = number_hint(name, numbers) or hint(name, raw, zeros.get(name))
+            if name in numbers.formats:
+                content["written"] = str(numbers.formats[name])
         told = {"missing": missing, "hint": advice or None}
         columns.append({"name": name, "kind": kind, **content, **told})
     return columns

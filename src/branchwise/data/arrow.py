@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.arrays import Ints
 from branchwise.native import available, extension, plain_array
 
 
@@ -30,6 +31,8 @@ parquet: Any = _LazyModule("pyarrow.parquet")
 
 #: Metadata of a field whose dictionary has the declared values, in their order.
 _DECLARED = {b"branchwise": b"declared categories"}
+#: The key of the metadata of numbers that say how they are written in their file.
+_NUMBER_FORMAT = b"branchwise number format"
 
 
 def value_type(arrow_type: Any) -> Any:
@@ -50,13 +53,32 @@ def declares_values(field: Any) -> bool:
     )
 
 
-def declared_table(columns: Sequence[Any], names: Sequence[str], declared: Any) -> Any:
-    """Make a table; the dictionaries of some columns declare their values."""
+def declared_table(
+    columns: Sequence[Any],
+    names: Sequence[str],
+    declared: Any,
+    number_formats: Mapping[str, str] | None = None,
+) -> Any:
+    """Make a table; the dictionaries of some columns declare their values.
+
+    ``number_formats`` say how the numbers of columns are written in their file.
+    """
+    metadata = {name: {_NUMBER_FORMAT: f} for name, f in (number_formats or {}).items()}
     fields = [
-        pa.field(name, column.type, metadata=_DECLARED if name in declared else None)
+        pa.field(
+            name,
+            column.type,
+            metadata=_DECLARED if name in declared else metadata.get(name),
+        )
         for name, column in zip(names, columns, strict=True)
     ]
     return pa.table(list(columns), schema=pa.schema(fields))
+
+
+def written_format(field: Any) -> str | None:
+    """Return how the numbers of a field are written in their file, if it says so."""
+    found = (field.metadata or {}).get(_NUMBER_FORMAT)
+    return None if found is None else found.decode()
 
 
 def is_text(arrow_type: Any) -> bool:
@@ -190,30 +212,38 @@ def as_list(column: Any) -> list[Any]:
     return texts
 
 
+#: Called with the row and the text of a cell that cannot be converted, and whether such
+#: cells are the minority; returns the error to raise.
+Reject = Callable[[int, str, bool], Exception]
+
+
 def converted(
     column: Any,
     convert: Callable[[str], object | None],
     arrow_type: Any,
-    reject: Callable[[int, str, bool], Exception],
+    reject: Reject,
 ) -> Any:
     """Convert the texts of a column, each distinct one once, to an Arrow type.
 
-    ``convert`` returns None for a text that it cannot convert. ``reject`` is called
-    with the row and the text of the first such cell, and whether such cells are the
-    minority; it returns the error to raise.
+    ``convert`` returns None for a text that it cannot convert.
     """
     array = as_dictionary(column)
     cells = array.dictionary.to_pylist()
     values = [convert(cell) for cell in cells]
-    wrong = [code for code, value in enumerate(values) if value is None]
-    if wrong:
-        codes = dictionary_codes(array.indices)
-        found = np.isin(codes, wrong)
-        if found.any():
-            row = int(np.argmax(found))
-            is_rare = 2 * int(found.sum()) < int((codes >= 0).sum())
-            raise reject(row, cells[int(codes[row])], is_rare)
+    raise_first(array, [at for at, value in enumerate(values) if value is None], reject)
     return pa.chunked_array([pa.array(values, arrow_type).take(array.indices)])
+
+
+def raise_first(texts: Any, wrong: Sequence[int] | Ints, reject: Reject) -> None:
+    """Raise the error of the first cell that has one of the wrong distinct texts."""
+    if not len(wrong):
+        return
+    codes = dictionary_codes(texts.indices)
+    found = np.isin(codes, wrong)
+    if found.any():
+        row = int(np.argmax(found))
+        is_rare = 2 * int(found.sum()) < int((codes >= 0).sum())
+        raise reject(row, texts.dictionary[int(codes[row])].as_py(), is_rare)
 
 
 def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:

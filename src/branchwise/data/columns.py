@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import distinct
 from branchwise.data.arrow import number_cells
+from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import PLURAL, Value, ValueType, value_type
 from branchwise.errors import DataError, quoted
 
@@ -42,9 +43,13 @@ class Coded:
 
 @dataclass(frozen=True)
 class Numbers:
-    """float64 values with NaN for missing."""
+    """float64 values with NaN for missing.
+
+    ``number_format`` is how they are written where they come from, unless plainly.
+    """
 
     values: NDArray[np.float64]
+    number_format: NumberFormat | None = None
 
 
 RawColumn = Coded | Numbers

@@ -32,6 +32,7 @@ from branchwise.data.frames import (
     chosen_columns,
     declared_categories,
 )
+from branchwise.data.number_format import parse_texts
 from branchwise.data.table_schema import (
     PLURAL,
     Column,
@@ -164,7 +165,10 @@ def plain_cells(
 ) -> list[list[Value | None]]:
     """Return the cells of columns of a schema, None where they are missing."""
     source = match_columns(frame, schema)
-    return [_plain(frame.column(source[index])) for index in used]
+    return [
+        _plain(as_written(schema.columns[index], frame.column(source[index])))
+        for index in used
+    ]
 
 
 def _plain(raw: RawColumn) -> list[Value | None]:
@@ -256,7 +260,8 @@ def learn_column(
     if as_values:
         return _learn_categories(name, numbers_as_values(raw), declared)
     missing = not _all_finite(raw.values)
-    return Column(name, "numeric", (), missing), raw.values
+    how = raw.number_format
+    return Column(name, "numeric", (), missing, number_format=how), raw.values
 
 
 def _check_empty(frame: Frame) -> None:
@@ -446,7 +451,33 @@ def _encode_one(column: Column, raw: RawColumn) -> NDArray[Any]:
     return _translate(column, raw)
 
 
+def as_written(column: Column, raw: RawColumn) -> RawColumn:
+    """Return text as numbers where a column was learnt from numbers written so.
+
+    A text that is not written so is left, and rejected as text is.
+    """
+    how = column.number_format
+    if how is None or isinstance(raw, Numbers):
+        return raw
+    if not all(isinstance(value, str) for value in raw.values):
+        return raw
+    numbers = parse_texts([str(value) for value in raw.values], how)
+    if any(numbers[code] is None for code in present(raw)):
+        wrong = [code for code in present(raw) if numbers[code] is None]
+        row = int(np.argmax(np.isin(raw.codes, wrong)))
+        raise DataError(
+            f"Column {column.name!r} was learnt as numbers written as {how} but now "
+            f"holds {raw.values[raw.codes[row]]!r} in row {row}. Write it as it was "
+            "for fitting, or pass numbers.",
+            row=row,
+            column=column.name,
+        )
+    known = [np.nan if number is None else number for number in numbers]
+    return Numbers(np.array([*known, np.nan], dtype=np.float64)[raw.codes])
+
+
 def _encode_numeric(column: Column, raw: RawColumn) -> NDArray[Any]:
+    raw = as_written(column, raw)
     if isinstance(raw, Numbers):
         _check_infinite(column.name, raw)
         return raw.values

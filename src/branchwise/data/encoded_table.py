@@ -240,7 +240,7 @@ def n_bytes(read: EncodedTable | EncodedLabels) -> int:
 def _taken(raw: RawColumn, rows: Any) -> RawColumn:
     """Copy the cells of some rows."""
     if isinstance(raw, Numbers):
-        return Numbers(_read_only(raw.values[rows]))
+        return Numbers(_read_only(raw.values[rows]), raw.number_format)
     return Coded(_read_only(raw.codes[rows]), raw.values, raw.declared, raw.ordered)
 
 

@@ -6,10 +6,12 @@ a numpy array, a dict of columns, a list of dicts or of rows.
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -17,7 +19,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrow import declares_values
+from branchwise.data.arrow import declares_values, written_format
 from branchwise.data.columns import (
     Coded,
     Numbers,
@@ -27,6 +29,7 @@ from branchwise.data.columns import (
     is_missing,
     shortened,
 )
+from branchwise.data.number_format import NumberFormat
 from branchwise.data.series import (
     column_arrays,
     is_of_pandas,
@@ -94,10 +97,11 @@ def open_table(X: object) -> Frame:
         ) from None
     _check_names(names)
     declared = _declared_columns(frame.to_native(), len(names))
+    formats = _number_formats(frame.to_native(), len(names))
     readers = tuple(
-        series_reader(_column(name), series, fixed)
-        for name, series, fixed in zip(
-            names, frame.iter_columns(), declared, strict=True
+        series_reader(_column(name), series, fixed, number_format)
+        for name, series, fixed, number_format in zip(
+            names, frame.iter_columns(), declared, formats, strict=True
         )
     )
     return Frame(names, len(frame), named=True, readers=readers)
@@ -120,6 +124,20 @@ def _declared_columns(table: Any, n_columns: int) -> list[bool]:
     if not type(table).__module__.startswith("pyarrow"):
         return [False] * n_columns
     return [declares_values(field) for field in table.schema]
+
+
+def _number_formats(table: Any, n_columns: int) -> list[NumberFormat | None]:
+    """Return how the numbers of an Arrow table are written in their file."""
+    if not type(table).__module__.startswith("pyarrow"):
+        return [None] * n_columns
+    return [_number_format(written_format(field)) for field in table.schema]
+
+
+def _number_format(written: str | None) -> NumberFormat | None:
+    # Metadata of files that others wrote may be anything.
+    with suppress(ValueError, TypeError, AttributeError):
+        return NumberFormat.of(json.loads(written or "null"))
+    return None
 
 
 def read_vector(values: object, name: str) -> RawColumn:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.columns import LARGEST_EXACT, Numbers, RawColumn
+from branchwise.data.encode import as_written
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.series import column_arrays, is_of_pandas
 from branchwise.data.table_schema import Column, Columns, Schema, Value
@@ -115,8 +116,8 @@ class Cells:
 
         A missing number is NaN, a missing object is None.
         """
-        raw = self.frame.column(self._source[index])
         column = self.schema.columns[index]
+        raw = as_written(column, self.frame.column(self._source[index]))
         if isinstance(raw, Numbers) and column.is_numeric:
             return raw.values.astype(np.float64)
         values = [self.value(index, row) for row in range(self.frame.n_rows)]
@@ -134,7 +135,8 @@ class Cells:
 
     def _cell(self, at: int, column: Column | None, row: int) -> Value | None:
         if at not in self._read:
-            self._read[at] = self.frame.column(at)
+            raw = self.frame.column(at)
+            self._read[at] = raw if column is None else as_written(column, raw)
         raw = self._read[at]
         if isinstance(raw, Numbers):
             number = float(raw.values[row])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
@@ -21,6 +22,7 @@ from branchwise.data.columns import (
     read_repeated,
     shortened,
 )
+from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, quoted
 
@@ -29,13 +31,23 @@ _DATES = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
 
 
 def series_reader(
-    what: str, series: nw.Series[Any], declared: bool = False
+    what: str,
+    series: nw.Series[Any],
+    declared: bool = False,
+    number_format: NumberFormat | None = None,
 ) -> Callable[[], RawColumn]:
     """Return a function that reads a column of a dataframe.
 
-    ``declared`` says that an Arrow dictionary lists the possible values in order.
+    ``declared`` says that an Arrow dictionary lists the possible values in order,
+    ``number_format`` how numbers are written in their file.
     """
+    if number_format is not None:
+        return lambda: _with_format(_read_series(what, series, declared), number_format)
     return _checking_text(what, lambda: _read_series(what, series, declared))
+
+
+def _with_format(raw: RawColumn, how: NumberFormat) -> RawColumn:
+    return replace(raw, number_format=how) if isinstance(raw, Numbers) else raw
 
 
 def is_of_pandas(given: object) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.number_format import NumberFormat
 from branchwise.errors import DataError, plain, quoted
 from branchwise.threads import cached_property
 
@@ -49,7 +50,7 @@ class Column:
     The code of a category is its position in ``categories``; one more code stands
     for a missing value and another for a value that is none of the categories.
     ``sketched`` columns had so many distinct numbers that they were split only between
-    bins of a summary.
+    bins of a summary. ``number_format`` is how numbers are written, unless plainly.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Column:
     categories: tuple[Value, ...] = ()
     has_missing: bool = False
     sketched: bool = False
+    number_format: NumberFormat | None = None
 
     @property
     def is_numeric(self) -> bool:
@@ -101,6 +103,15 @@ def columns_by_type(columns: Mapping[str, Column]) -> dict[ValueType, list[str]]
         # A column without any known value is read as text.
         names[column.value_type or "text"].append(name)
     return names
+
+
+def number_formats(columns: Mapping[str, Column]) -> dict[str, NumberFormat]:
+    """Return how the numbers of columns are written, where it is not plainly."""
+    return {
+        name: column.number_format
+        for name, column in columns.items()
+        if column.number_format is not None
+    }
 
 
 @dataclass(frozen=True)
@@ -149,7 +160,9 @@ def _describe_column(column: Column) -> str:
     missing = ", some missing" if column.has_missing else ""
     if column.is_numeric:
         bins = ", split between bins" if column.sketched else ""
-        return f"numeric{bins}{missing}"
+        how = column.number_format
+        written = "" if how is None else f", written as {how}"
+        return f"numeric{bins}{written}{missing}"
     return f"{column.kind}, {_listed(column.categories, 'value')}{missing}"
 
 

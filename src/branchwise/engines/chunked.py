@@ -12,7 +12,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import tempfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
@@ -35,9 +43,10 @@ from branchwise.engines.chunk import (
     joined,
 )
 from branchwise.engines.level_engine import Job, PassEngine, merged
-from branchwise.engines.scan import Summary, finalise, scan
+from branchwise.engines.scan import ColumnSummary, Summary, finalise, scan
 from branchwise.errors import DataError, check_limit
 from branchwise.files.dataset import StreamedTable
+from branchwise.files.number_columns import NumberColumns, warn_numbers
 from branchwise.tree.tree import Tree
 
 
@@ -191,11 +200,45 @@ class ChunkedTable:
             text = {*self.table.text_columns, *mixed}
             self.table = replace(self.table, text_columns=text)
             statistics, _ = self._scanned(task)
+        numbers = self._written_numbers(statistics, task, {*mixed})
+        if numbers.formats:
+            warn_numbers(numbers)
+            self.table = self.table.with_number_formats(numbers.formats)
+            statistics, _ = self._scanned(task)
 
         def again(request: Callable[[Any, Plan], Any], plan: Plan) -> Any:
             return merged(self._requested(lambda frame: request(frame, plan)))
 
         return finalise(statistics, task, again)
+
+    def _written_numbers(
+        self, statistics: Summary, task: Task, mixed: Collection[str]
+    ) -> NumberColumns:
+        """Detect text columns of numbers that are not written plainly."""
+        table = self.table
+        numbers = NumberColumns(table.reading, table.label)
+        if not table.is_delimited:
+            return numbers
+        fixed = {*table.text_columns, *table.number_columns, task.target} - {*mixed}
+
+        def values(summaries: Iterable[ColumnSummary]) -> dict[str, Any]:
+            return {
+                summary.column.name: _arrow_values(summary)
+                for summary in summaries
+                if summary.column.name not in fixed and not summary.is_empty
+            }
+
+        def reread(names: Sequence[str]) -> dict[str, Any]:
+            text = {*table.text_columns, *names}
+            self.table = replace(table, text_columns=text)
+            found = values(self._scanned(task)[0].columns)
+            self.table = table
+            return {name: found[name] for name in names}
+
+        columns = values(statistics.columns)
+        numbers.detected(columns, list(columns), reread)
+        numbers.check_ambiguous()
+        return numbers
 
     def _scanned(self, task: Task) -> tuple[Summary, list[str]]:
         """Return the summary of all rows, and the columns that mix numbers and text."""
@@ -332,6 +375,15 @@ class ChunkedTable:
             store.remove()
             rows = joined([self.deserialised(batch[1:]) for batch in batches])
             yield rows, np.concatenate([batch[0] for batch in batches])
+
+
+def _arrow_values(summary: ColumnSummary) -> Any:
+    """Return the distinct values of a column, or the numbers that are known of it."""
+    if summary.numbers is not None:
+        known = np.concatenate([summary.numbers.low, summary.numbers.high])
+        return pa.chunked_array([pa.array(known)])
+    values = [str(value) for value in summary.column.categories]
+    return pa.chunked_array([pa.array(values, pa.string())])
 
 
 def serialised(chunk: Chunk) -> list[Any]:

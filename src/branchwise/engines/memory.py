@@ -406,6 +406,7 @@ class MemoryTable:
 def table_in_file(source: object) -> object:
     """Read a file into memory."""
     from branchwise.files.dataset import files_of  # noqa: PLC0415  (only for files)
+    from branchwise.files.number_columns import warn_numbers  # noqa: PLC0415
     from branchwise.files.read_table import TableFile  # noqa: PLC0415
 
     files = files_of(source)
@@ -414,7 +415,10 @@ def table_in_file(source: object) -> object:
             f"engine='memory' reads one file. Got {quoted(files)}; use "
             "engine='chunked' for several."
         )
-    return TableFile(files[0]).read()
+    file = TableFile(files[0])
+    table = file.read()
+    warn_numbers(file.numbers)
+    return table
 
 
 def _learn_target(

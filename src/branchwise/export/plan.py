@@ -45,6 +45,7 @@ from typing import Literal
 import numpy as np
 
 from branchwise.data.arrays import Floats
+from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Schema, Value, ValueType
 from branchwise.errors import counted
 from branchwise.recipe import Recipe
@@ -79,7 +80,8 @@ class Field:
 
     ``column`` is its position in the user's table, ``kind`` the family of its values.
     ``values`` are the values of the training rows, in the order of their codes; none
-    for a number that is compared with thresholds (``numeric``).
+    for a number that is compared with thresholds (``numeric``). ``number_format`` is
+    how the numbers of the training rows were written, unless plainly.
     """
 
     name: str
@@ -87,6 +89,7 @@ class Field:
     kind: ValueType
     numeric: bool
     values: tuple[Value, ...]
+    number_format: NumberFormat | None = None
 
 
 @dataclass(frozen=True)
@@ -304,7 +307,14 @@ def _about(schema: Schema, tree: Tree, recipe: Recipe) -> str:
 def _field(schema: Schema, index: int) -> Field:
     column = schema.columns[index]
     kind = column.value_type or "text"
-    return Field(column.name, index, kind, column.is_numeric, column.categories)
+    return Field(
+        column.name,
+        index,
+        kind,
+        column.is_numeric,
+        column.categories,
+        column.number_format,
+    )
 
 
 def _nodes(tree: Tree, recipe: Recipe, field_of: dict[int, int]) -> tuple[Node, ...]:

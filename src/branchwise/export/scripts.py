@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from branchwise.data.number_format import ALIKE, NumberFormat
 from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ParameterError
 from branchwise.export.base import Options, Target, program_runner
@@ -102,6 +103,7 @@ class ScriptSource(Source):
             for f in plan.fields
         ]
         costs = [self.cost_row([*map(self.literal, row)]) for row in plan.costs or ()]
+        formats = [self._format(field.number_format) for field in plan.fields]
         pieces = [self.piece_name.format(piece.number) for piece in self.pieces]
         return page(
             f"export/templates/{template}",
@@ -114,6 +116,13 @@ class ScriptSource(Source):
             costs=self.sequence(costs) if costs else "",
             types=self.sequence(types),
             known=known,
+            formats=self.sequence(formats) if {*formats} != {self.missing} else "",
+            alike=self.sequence(
+                [
+                    self.row([self.literal(chr(code)), self.literal(plain)])
+                    for code, plain in ALIKE.items()
+                ]
+            ),
             pieces=self.sequence(pieces) if len(pieces) > 1 or plan.trees else "",
             n_trees=len(plan.trees),
             votes=plan.votes,
@@ -129,6 +138,12 @@ class ScriptSource(Source):
             rejects_unseen=plan.rejects_unseen,
             **more,
         )
+
+    def _format(self, how: NumberFormat | None) -> str:
+        """Write how numbers are written: their pattern, and the power of ten."""
+        if how is None:
+            return self.missing
+        return self.row([self.literal(how.pattern), "-2" if how.percent else "0"])
 
     def _prediction(self, node: Node) -> str:
         if node.number is not None:

@@ -29,10 +29,17 @@ from branchwise.data.arrow import (
     release_memory,
 )
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.table_schema import Column, check_names, columns_by_type
+from branchwise.data.number_format import NumberFormat
+from branchwise.data.table_schema import (
+    Column,
+    check_names,
+    columns_by_type,
+    number_formats,
+)
 from branchwise.errors import DataError, counted, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import known_format, with_names
+from branchwise.files.number_columns import NumberColumns
 from branchwise.files.options import (
     CHUNKED_FORMATS,
     DELIMITED_FORMATS,
@@ -118,14 +125,18 @@ class ChunkFile:
     ) -> TableChunk:
         """Build a chunk; text without values declared in the file has no order."""
         how = self._how
+        numbers = NumberColumns(how.reading, self.label, how.number_formats)
         converted = with_types(
             dict(zip(names, columns, strict=True)),
             how.number_columns,
             how.boolean_columns,
-            self.label,
+            numbers,
             location,
         )
-        frame = open_table(declared_table(converted, names, self._declared))
+        table = declared_table(
+            converted, names, self._declared, numbers.written_formats
+        )
+        frame = open_table(table)
         return TableChunk(frame, self.label, location, as_is)
 
 
@@ -142,7 +153,13 @@ class _Delimited(ChunkFile):
     def chunks(self, wanted: Sequence[str], kept: Sequence[str]) -> Chunks:
         position = {name: at for at, name in reversed(list(enumerate(self.names)))}
         indices = [position[name] for name in wanted]
-        as_text = [i for i in indices if self.names[i] in self._how.text_columns]
+        how = self._how
+        numbers = NumberColumns(how.reading, self.label, how.number_formats)
+        read_as_text = {
+            *how.text_columns,
+            *(name for name in how.number_columns if numbers.known_format(name)),
+        }
+        as_text = [i for i in indices if self.names[i] in read_as_text]
         as_is = [position[name] for name in kept]
         n_rows = self._how.rows_of_chunk(len(indices) + len(as_is))
         for block in self._file.blocks(BLOCK_BYTES):
@@ -270,6 +287,8 @@ class StreamedTable:
         Columns that must hold "true" and "false".
     only : collection of str or None
         If given, the columns to read.
+    number_formats : mapping of str to NumberFormat
+        How the numbers of columns are written, unless plainly.
     """
 
     #: For engines, which recognise such a table without importing this module.
@@ -284,6 +303,7 @@ class StreamedTable:
     chunk_rows: int | None = None
     boolean_columns: Collection[str] = ()
     only: Collection[str] | None = None
+    number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
 
     @classmethod
     def of(cls, source: object) -> StreamedTable:
@@ -318,6 +338,12 @@ class StreamedTable:
                     release_memory()
         if not n_rows:
             yield file.nothing(wanted, kept)
+
+    @property
+    def is_delimited(self) -> bool:
+        """Whether the files are CSV or TSV, where numbers are text."""
+        file_format = self.reading.file_format or known_format(self.paths[0])
+        return file_format in DELIMITED_FORMATS
 
     def check_files(self) -> None:
         """Reject files that do not exist, or that have different columns."""
@@ -357,6 +383,20 @@ class StreamedTable:
             text_columns={*self.text_columns, *named.intersection(types["text"])},
             number_columns={*self.number_columns, *named.intersection(types["number"])},
             boolean_columns=named.intersection(types["boolean"]),
+            number_formats=number_formats(columns),
+        )
+
+    def with_number_formats(self, found: Mapping[str, NumberFormat]) -> StreamedTable:
+        """Return the table with columns read as numbers that are written so."""
+        said = NumberColumns(self.reading, self.label, self.number_formats)
+        known = {name: said.known_format(name) for name in self.number_columns}
+        # The marks that are insisted on have had their effect.
+        return replace(
+            self,
+            reading=replace(self.reading, decimal=None, thousands=None),
+            text_columns={*self.text_columns} - {*found},
+            number_columns={*self.number_columns, *found},
+            number_formats={n: how for n, how in ({**known, **found}).items() if how},
         )
 
     def stamps(self) -> dict[str, tuple[int, int, int]]:

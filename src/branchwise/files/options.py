@@ -106,6 +106,8 @@ class Reading:
     table: str | None = None
     query: str | None = None
     max_size: int | None = None
+    decimal: str | None = None
+    thousands: str | None = None
     flags: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -124,6 +126,11 @@ class Reading:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, checked(self.option(name), given))
+        if self.decimal is not None and self.decimal == self.thousands:
+            raise ParameterError(
+                f"{self.option('decimal')} and {self.option('thousands')} must be two "
+                f"different marks. Got {self.decimal!r} for both."
+            )
 
     @property
     def given(self) -> dict[str, Any]:
@@ -212,6 +219,23 @@ def _distinct(option: str, given: Iterable[str]) -> tuple[str, ...]:
     return names
 
 
+def _mark(names: Mapping[str, str]) -> Callable[[str, str], str]:
+    """Return what checks a mark within numbers, which may be given by its name."""
+
+    def checked(option: str, given: str) -> str:
+        mark = names.get(given, given)
+        if mark not in names.values():
+            known = ", ".join(f"{mark!r} ({name})" for name, mark in names.items())
+            raise ParameterError(f"{option} must be one of {known}. Got {given!r}.")
+        return mark
+
+    return checked
+
+
+_DECIMALS = {"point": ".", "comma": ","}
+_THOUSANDS = _DECIMALS | {"space": " ", "apostrophe": "'"}
+
+
 def _size(option: str, given: str | int) -> int:
     found = _SIZE.fullmatch(str(given).strip())
     if found is None:
@@ -234,6 +258,8 @@ _CHECKED: Mapping[str, Callable[[str, Any], Any]] = {
     "names_file": lambda _, path: os.fspath(path),
     "sheet": lambda _, sheet: str(sheet),
     "max_size": _size,
+    "decimal": _mark(_DECIMALS),
+    "thousands": _mark(_THOUSANDS),
 }
 
 

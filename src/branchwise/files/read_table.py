@@ -13,12 +13,22 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
-from branchwise.data.arrow import as_list, converted, declared_table, is_text, pa
+from branchwise.data.arrow import (
+    Reject,
+    as_list,
+    converted,
+    declared_table,
+    is_text,
+    pa,
+)
+from branchwise.data.number_format import NumberFormat, follows_any
 from branchwise.data.table_schema import check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
+from branchwise.files.number_columns import NumberColumns, warn_numbers
 from branchwise.files.options import (
+    DELIMITED_FORMATS,
     HEADED_FORMATS,
     TEXT_FORMATS,
     Reading,
@@ -36,13 +46,11 @@ MISSING = ("", "?")
 #: The most columns that a table in a file may have: each takes time and memory.
 MOST_COLUMNS = 100_000
 
-#: Called with the row and the text of a cell that cannot be converted, and whether such
-#: cells are the minority; returns the error to raise.
-Reject = Callable[[int, str, bool], DataError]
-
 _NO_HEADER = (
     " If the first line is a row like the others, read the file without a header."
 )
+#: The formats in which text that is written like numbers is read as such.
+DETECTED_FORMATS = DELIMITED_FORMATS | {"excel"}
 #: How many columns a message lists.
 _SHOWN = 20
 
@@ -63,12 +71,13 @@ class TableFile:
         missing: Sequence[str] = MISSING,
     ) -> None:
         self.missing = missing
+        self.reading = reading or Reading()
         name = _path_of(source)
         label = "standard input" if name == STANDARD_STREAM else name
-        self.file_format, self._format = open_format(
-            name, label, reading or Reading(), further
-        )
+        self.file_format, self._format = open_format(name, label, self.reading, further)
         self.label = self._format.label
+        #: The numbers that were read as they are written, not plainly.
+        self.numbers = NumberColumns(self.reading, self.label)
         check_width(self.label, len(self.names))
 
     @property
@@ -105,6 +114,9 @@ class TableFile:
         boolean_columns: Collection[str] = (),
         ignore: Collection[str] = (),
         only: Collection[str] | None = None,
+        number_formats: Mapping[str, NumberFormat] | None = None,
+        classes: str | None = None,
+        allow_ambiguous: bool = False,
     ) -> Any:
         """Read columns into an Arrow table: numbers, and text as dictionary columns.
 
@@ -112,6 +124,9 @@ class TableFile:
         the file unless it is given here; "all" text columns are those
         that are not named as something else. Boolean columns must hold "true" and
         "false", in upper or lower case; ``only`` names the columns to read.
+        ``number_formats`` are the conventions of the number columns of a model; without
+        it they are detected, but for the column of the ``classes``. Columns that can be
+        read in two ways are an error, or stay text with ``allow_ambiguous``.
         """
         other = {*number_columns, *boolean_columns}
         if text_columns == "all":
@@ -131,16 +146,36 @@ class TableFile:
         )
         text = {index for index in indices if self.names[index] in as_text}
         missing = self.missing if missing is None else missing
-        columns = self._format.load(indices, text, missing)
+        known = number_formats
+        delimited = self.file_format in DELIMITED_FORMATS
+        numbers = NumberColumns(self.reading, self.label, known, plain=delimited)
+        if self.is_text:
+            known_names = [n for n in number_columns if numbers.known_format(n)]
+            text |= {index for index in indices if self.names[index] in known_names}
+        loaded = self._format.load(indices, text, missing)
         names = [self.names[index] for index in indices]
-        columns = with_types(
-            dict(zip(names, columns, strict=True)),
-            number_columns,
-            boolean_columns,
-            self.label,
-            self.location,
+        columns = dict(zip(names, loaded, strict=True))
+
+        def reread(suspects: Sequence[str]) -> Mapping[str, Any]:
+            where = [self.names.index(name) for name in suspects]
+            found = self._format.load(where, where, missing)
+            return dict(zip(suspects, found, strict=True))
+
+        if self.file_format in DETECTED_FORMATS:
+            fixed = {*as_text, *boolean_columns, *self._format.declared, classes}
+            looked_at = [name for name in names if name not in fixed]
+        else:
+            looked_at = [name for name in names if name in number_columns]
+        columns |= numbers.detected(columns, looked_at, reread if delimited else None)
+        if not allow_ambiguous:
+            numbers.check_ambiguous()
+        self.numbers = numbers
+        typed = with_types(
+            columns, number_columns, boolean_columns, numbers, self.location
         )
-        return declared_table(columns, names, self._format.declared)
+        return declared_table(
+            typed, names, self._format.declared, numbers.written_formats
+        )
 
     def read_as_is(self) -> dict[str, list[Any]]:
         """Read all columns: of text formats every cell, of others every value."""
@@ -190,13 +225,18 @@ def with_types(
     columns: Mapping[str, Any],
     numbers: Collection[str],
     booleans: Collection[str],
-    label: str,
+    number_columns: NumberColumns,
     location: Callable[[int], str],
 ) -> list[Any]:
     """Return columns, some as numbers and some as booleans; raise for other cells."""
-    found = []
+    found, label = [], number_columns.label
     for name, column in columns.items():
-        if name in numbers:
+        how = number_columns.known_format(name) if name in numbers else None
+        if how is not None and is_text(column.type):
+            what = f"numbers written as {how}"
+            reject = _wrong_cell(name, what, label, location)
+            column = number_columns.parsed(name, column, how, reject)
+        elif name in numbers:
             reject = _wrong_cell(name, "numbers", label, location)
             column = _as_numbers(name, column, label, reject)
         elif name in booleans:
@@ -213,6 +253,11 @@ def _wrong_cell(
 
     def reject(row: int, cell: str, is_rare: bool) -> DataError:
         found = f"Column {name!r} must hold {what}, but {location(row)} of {label} has"
+        if what == "numbers" and follows_any(cell):
+            return DataError(
+                f"{found} {cell!r}, a number that is not written plainly. If all are "
+                "written so, say how (decimal, thousands); else correct the cell."
+            )
         if is_rare:
             return DataError(
                 f"{found} {cell!r}. Correct the cell, or add it to the values that "
@@ -283,6 +328,8 @@ def read_table(
     table: str | None = None,
     query: str | None = None,
     max_size: str | int | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
 ) -> Any:
     """Read a file into a table that ``fit`` accepts.
 
@@ -323,6 +370,9 @@ def read_table(
     max_size : int, str or None
         The most bytes from a pipe or a compressed file, as a number or as text such
         as ``"20GB"``; without it 8 GB.
+    decimal, thousands : str or None
+        The decimal mark (``"."`` or ``","``) and the mark between thousands (also
+        ``" "`` and ``"'"``), where a column does not tell: 1,234 may be 1.234 or 1234.
 
     Returns
     -------
@@ -342,7 +392,10 @@ def read_table(
     options = dict(locals())
     columns = ("missing", "text_columns", "number_columns", "ignore")
     wanted = {name: options.pop(name) for name in columns}
-    return TableFile(options.pop("source"), Reading(**options)).read(**wanted)
+    file = TableFile(options.pop("source"), Reading(**options))
+    read = file.read(**wanted)
+    warn_numbers(file.numbers)
+    return read
 
 
 def _path_of(source: object) -> str:

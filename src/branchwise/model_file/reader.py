@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats
+from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Column, Schema, Value, value_type
 from branchwise.errors import (
     BranchwiseError,
@@ -250,7 +251,20 @@ def _read_column(value: Any, where: str) -> Column:
     sketched = typed(fields, "sketched", where, "true or false")
     if sketched and kind != "numeric":
         raise ModelFileError(f"{where} is sketched and yet not numeric")
-    return Column(name, kind, categories, has_missing, sketched)
+    how = _read_number_format(fields, where)
+    if how is not None and kind != "numeric":
+        raise ModelFileError(f"{where} has a number format and yet is not numeric")
+    return Column(name, kind, categories, has_missing, sketched, how)
+
+
+def _read_number_format(column: dict[str, Any], where: str) -> NumberFormat | None:
+    if column.get("number_format") is None:
+        return None
+    given = fields_of(column["number_format"], f"'number_format' of {where}", ())
+    try:
+        return NumberFormat.of(given)
+    except ValueError as error:
+        raise ModelFileError(f"'number_format' of {where} {error}") from None
 
 
 def _read_values(fields: dict[str, Any], name: str, where: str) -> tuple[Value, ...]:

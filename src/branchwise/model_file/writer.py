@@ -120,8 +120,12 @@ def _column_fields(column: Column) -> dict[str, object]:
         "categories": column.categories,
         "has_missing": column.has_missing,
     }
-    # Written only if it differs from the default, as for the recipe.
-    return fields | {"sketched": True} if column.sketched else fields
+    # Written only if they differ from their defaults, as for the recipe.
+    if column.sketched:
+        fields["sketched"] = True
+    if column.number_format is not None:
+        fields["number_format"] = column.number_format.fields
+    return fields
 
 
 def _recipe_fields(recipe: Recipe) -> dict[str, object]:

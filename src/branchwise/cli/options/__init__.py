@@ -245,6 +245,8 @@ def reading_options(
     table: str | None = SHARED.option("--table"),
     query: str | None = SHARED.option("--query"),
     max_size: str | None = SHARED.option("--max-size"),
+    decimal: str | None = SHARED.option("--decimal"),
+    thousands: str | None = SHARED.option("--thousands"),
 ) -> Reading:
     """Return how a table is read."""
     options = dict(locals())

@@ -13,8 +13,10 @@ from branchwise.cli.support import Reporter
 from branchwise.data.checks import Finding, grave_findings
 from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.frames import Frame, open_table, read_vector
+from branchwise.data.number_format import detect_texts, follows_any
 from branchwise.data.table_schema import Value
 from branchwise.errors import quoted
+from branchwise.files.number_columns import NumberColumns, two_readings
 from branchwise.files.options import HEADED_FORMATS, Reading, as_number
 from branchwise.files.read_table import TableFile
 
@@ -30,14 +32,8 @@ _MANY_NUMBERS = 10
 _USUAL_NA_VALUES = frozenset(("", "?", "na", "n/a", "nan", "null", "-", "--", "."))
 #: With so large a share of its cells alike, a column is meant to hold such cells.
 _NEARLY_ALL = 0.95
-_MONEY = "$€£¥"
-#: Numbers with a comma for the point, or with marks between groups of three digits.
-_DIGITS = (
-    r"(?:\d+(?:[.,]\d+)?|\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d{1,3}(?:\.\d{3})+,\d+"
-    r"|\d{1,3}(?:[ '\u00a0\u202f]\d{3})+(?:[.,]\d+)?)"
-)
-#: These and plain numbers, with signs of money or of percent.
-_DRESSED = re.compile(rf"[+-]?(?:[{_MONEY}]\s?)?[+-]?{_DIGITS}(?:\s?[%{_MONEY}])?")
+#: How many texts a hint shows.
+_SHOWN = 3
 
 
 def hint(name: str, raw: RawColumn, padded: str | None = None) -> str:
@@ -68,10 +64,21 @@ def unusable_hint(name: str, column: Any) -> str:
     return f"{column.type} cannot be used: {ignore}"
 
 
+def number_hint(name: str, numbers: NumberColumns) -> str:
+    """Tell how text is read as numbers, or that it can be read in two ways."""
+    if name in numbers.ambiguous:
+        detected = numbers.ambiguous[name]
+        return f"ambiguous: {two_readings(detected)}: {numbers.choices(detected)}"
+    if name in numbers.examples:
+        text, number = numbers.examples[name]
+        return f"{text!r} is {number:.15g}"
+    return ""
+
+
 def _text_hint(name: str, raw: Coded) -> str:
     values = present_values(raw)
     words = _words(values)
-    dressed = _dressed_numbers(raw)
+    dressed = _dressed_numbers(name, raw)
     if dressed:
         return dressed
     if 0 < len(words) <= min(_FEW_WORDS, len(values) - 1):
@@ -105,9 +112,9 @@ def is_identifier(raw: Coded) -> bool:
     return n_rows >= _ENOUGH_ROWS and len(np.unique(raw.codes)) == n_rows
 
 
-def why_text(raw: Coded) -> str:
+def why_text(name: str, raw: Coded) -> str:
     """Tell why a column that seems to hold numbers is taken for text, or nothing."""
-    dressed = _dressed_numbers(raw)
+    dressed = _dressed_numbers(name, raw)
     if dressed:
         return dressed
     words = _stray_words(raw)
@@ -130,38 +137,40 @@ def _stray_words(raw: Coded) -> list[str]:
     return words if usual or n_numbers >= _MANY_NUMBERS else []
 
 
-def _dressed_numbers(raw: Coded) -> str:
-    """Say that text looks like numbers that are not written plainly, if it does.
+def _dressed_numbers(name: str, raw: Coded) -> str:
+    """Say why text that looks like numbers is none, if it does.
 
-    Commas, currency and percent signs, and spaces between digits make text of numbers,
-    and nearly every row then has another value.
+    Commas, currency and percent signs, and spaces between digits make text of numbers
+    that are not all written in one way, and nearly every row then has another value.
     """
     times = np.bincount(raw.codes[raw.codes >= 0], minlength=len(raw.values))
     others_left = (1.0 - _NEARLY_ALL) * float(times.sum())
-    example = ""
-    for value, n_cells in zip(raw.values, times.tolist(), strict=True):
-        if not n_cells or as_number(str(value)) is not None:
+    numbers, others, dressed = [], [], []
+    for text, n_cells in zip(map(str, raw.values), times.tolist(), strict=True):
+        if not n_cells:
             continue
-        if _DRESSED.fullmatch(str(value).strip()):
-            example = example or str(value)
+        if not follows_any(text):
+            others.append(text)
+            others_left -= n_cells
+            if others_left < 0 and len(others) > _FEW_WORDS:
+                return ""
             continue
-        others_left -= n_cells
-        if others_left < 0:
-            return ""
-    if not example:
+        numbers.append(text)
+        if as_number(text) is None:
+            dressed.append(text)
+    if not dressed or (others_left < 0 and len(numbers) < _MANY_NUMBERS):
         return ""
-    return (
-        f"taken for names: {example!r} looks like {_kind_of_number(example)}. If these "
-        "are numbers, write them plainly in the file, such as 1.5"
-    )
-
-
-def _kind_of_number(text: str) -> str:
-    if "%" in text:
-        return "a percentage"
-    if any(sign in text for sign in _MONEY):
-        return "an amount of money"
-    return "a number with a comma" if "," in text else "a number in groups of digits"
+    if not detect_texts(numbers).formats:
+        return (
+            "taken for names: its numbers are not all written in one way, such as "
+            f"{quoted(numbers, _SHOWN)}"
+        )
+    if others:
+        return (
+            f"taken for text because of {quoted(others, _SHOWN)}; it is numeric with "
+            f"{_as_missing(others[:_SHOWN])}"
+        )
+    return f"taken for names: {written('--numeric', name)} reads {dressed[0]!r}"
 
 
 def _as_missing(words: Sequence[str]) -> str:
@@ -177,8 +186,9 @@ def without_mistaken(findings: Sequence[Finding], frame: Frame) -> list[Finding]
     kept = []
     for finding in findings:
         if finding.kind == "identifier":
-            raw = frame.column(frame.names.index(finding.columns[0]))
-            if isinstance(raw, Coded) and why_text(raw):
+            name = finding.columns[0]
+            raw = frame.column(frame.names.index(name))
+            if isinstance(raw, Coded) and why_text(name, raw):
                 continue
         kept.append(finding)
     return kept
@@ -245,7 +255,7 @@ def remark_columns(attributes: Any, text: Sequence[str], reporter: Reporter) -> 
         if has_no_value(raw):
             empty.append(name)
         elif isinstance(raw, Coded):
-            why = "" if name in text else why_text(raw)
+            why = "" if name in text else why_text(name, raw)
             if why:
                 reporter.note(f"column {name!r} is {why}.")
     if empty:

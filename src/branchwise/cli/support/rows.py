@@ -28,11 +28,13 @@ from branchwise.cli.support import Reporter, print_json, print_lines
 from branchwise.data.columns import Coded, Numbers
 from branchwise.data.encode import columns_for
 from branchwise.data.frames import read_vector
+from branchwise.data.number_format import parse_texts
 from branchwise.data.table_schema import (
     Column,
     Schema,
     Value,
     columns_by_type,
+    number_formats,
     value_type,
 )
 from branchwise.data.weights import check_each_weight
@@ -147,6 +149,7 @@ def read_for_model(
         text_columns=types["text"],
         number_columns=types["number"],
         boolean_columns=types["boolean"],
+        number_formats=number_formats(own_names),
     )
     table = table.rename_columns([own_names[name].name for name in table.column_names])
     by_name = copy(model)
@@ -283,6 +286,8 @@ def typed_value(column: Column, text: str) -> Value:
     if kind == "text":
         return text
     value = as_number(text) if kind == "number" else as_truth(text)
+    if value is None and column.number_format is not None:
+        value = parse_texts([text], column.number_format)[0]
     if value is None:
         wanted = "a number" if kind == "number" else "true or false"
         raise DataError(
@@ -336,10 +341,10 @@ def true_column(schema: Schema, given: str | None, file: TableFile) -> str:
 
 def read_truth(model: Model | Ensemble, file: TableFile, target: str) -> Truth:
     """Read the true classes or numbers of the rows of a table."""
-    noun, as_read = "class", {"text_columns": [target]}
-    if not model.schema.classes:
-        noun, as_read = "number", {"number_columns": [target]}
-    raw = read_vector(file.read(only=[target], **as_read)[target], target)
+    noun = "class" if model.schema.classes else "number"
+    text, numbers = ([target], []) if model.schema.classes else ([], [target])
+    table = file.read(only=[target], text_columns=text, number_columns=numbers)
+    raw = read_vector(table[target], target)
     known = raw.codes >= 0 if isinstance(raw, Coded) else ~np.isnan(raw.values)
     if isinstance(raw, Coded) != bool(model.schema.classes) or not known.any():
         raise DataError(

@@ -35,6 +35,7 @@ from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.encode import check_absent
 from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.frames import open_table, read_vector
+from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Value, value_type
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import with_class_weights
@@ -106,6 +107,8 @@ class TrainingTable:
         """Note what is odd about the columns."""
         classes = None if self.roles.regression else self.labels
         remark_header(self.file, reading, reporter)
+        if self.file.numbers.examples:
+            reporter.note(self.file.numbers.note())
         remark_columns(self.attributes, self.roles.text, reporter)
         remark_findings(self.attributes, classes, reporter)
         if classes is not None:
@@ -119,6 +122,7 @@ def read_training(file: TableFile, options: Mapping[str, Any]) -> TrainingTable:
         text_columns=roles.text,
         number_columns=roles.numbers,
         ignore=roles.ignored,
+        classes=None if roles.regression else roles.target,
     )
     labels, attributes = _features_and_target(table, roles, file)
     weights = case_weights(table, roles.weight, file)
@@ -142,10 +146,13 @@ def _read_alike(file: TableFile, table: Any) -> Any:
     frame = open_table(table)
     check_absent(file.label, file.names, frame.names, "the other table has")
     types: dict[str, list[str]] = {"number": [], "boolean": [], "text": []}
+    formats: dict[str, NumberFormat] = {}
     for index, name in enumerate(frame.names):
         raw = frame.column(index)
         if isinstance(raw, Numbers):
             types["number"].append(name)
+            if raw.number_format is not None:
+                formats[name] = raw.number_format
         else:
             types[value_type(raw.values[0]) if raw.values else "text"].append(name)
     return file.read(
@@ -153,6 +160,7 @@ def _read_alike(file: TableFile, table: Any) -> Any:
         text_columns=types["text"],
         number_columns=types["number"],
         boolean_columns=types["boolean"],
+        number_formats=formats,
     )
 
 

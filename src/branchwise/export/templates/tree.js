@@ -32,7 +32,7 @@ function {{ name }}(chances) {
 // {{ name }}.CLASSES.
 {% endif %}
 // A row is an object by column name; null, undefined, NaN and absent properties are
-// missing values. A RangeError tells which column has a value that the tree cannot
+// missing values. {% if formats %}Texts are numbers where they are written as in the training table. {% endif %}A RangeError tells which column has a value that the tree cannot
 // take. In Node.js: const {{ name }} = require("./this_file.js"). In a page this file is a
 // script, and {{ name }} a global variable.
 var {{ name }} = (function () {
@@ -66,6 +66,32 @@ const VALUES = [
     {{ values }},
 {% endfor %}
 ];
+{% if formats %}
+// How numbers are written: a pattern, and the power of ten of its unit.
+const FORMATS = {{ formats }};
+// Characters that are written for others.
+const ALIKE = new Map({{ alike }});
+
+// Returns the number that a text is, such as 1.234,56 or (500).
+function written(name, text, pattern, power) {
+    const plain = Array.from(text, (c) => ALIKE.has(c) ? ALIKE.get(c) : c).join("");
+    const found = new RegExp(`^(?:${pattern})$`).exec(plain.trim());
+    const parts = Array.from(found || [], (part) => part || "");
+    const [all, begin, sign, before, inner, whole, fraction, exponent] = parts;
+    const [minus, unit, last, end] = parts.slice(8);
+    const signs = begin + sign + inner + minus + last;
+    const digits = found ? whole.replace(/[^0-9]/g, "") : "";
+    if (!found || whole + fraction === "" || signs.length > 1 ||
+        (begin === "") !== (end === "") || (before !== "" && unit !== "") ||
+        (digits !== whole && digits[0] === "0")) {
+        throw new RangeError(`Column ${shown(name)} must be a number written as in ` +
+            `training. Got ${shown(text)}.`);
+    }
+    const scale = (exponent === "" ? 0 : Number(exponent)) + power;
+    const number = Number(`${digits || 0}.${fraction || 0}e${scale}`);
+    return signs === "-" || signs === "(" ? -number : number;
+}
+{% endif %}
 
 // Returns the values that the tree looks at: a number, a known value, or else.
 function read(row) {
@@ -76,6 +102,11 @@ function read(row) {
         if (Object.prototype.hasOwnProperty.call(row, name)) {
             value = row[name];
         }
+{% if formats %}
+        if (FORMATS[i] !== null && typeof value === "string") {
+            value = written(name, value, ...FORMATS[i]);
+        }
+{% endif %}
         if (value === null || value === undefined || Number.isNaN(value)) {
 {% if rejects_missing %}
             throw new RangeError(
