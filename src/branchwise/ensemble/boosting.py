@@ -12,6 +12,7 @@ round: their sum stays what it was.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -40,8 +41,12 @@ def boosted_trees(
     threads: int = 1,
     progress: TreeProgress | None = None,
     on_round: OnRound | None = None,
+    earlier: Sequence[Tree] = (),
 ) -> Boosted:
-    """Grow trees until one is perfect, one is no better than guessing, or enough."""
+    """Grow trees until one is perfect, one is no better than guessing, or enough.
+
+    The first rounds take the earlier trees in place of growing them again.
+    """
     recipe = samples.recipe.tree
     training, stop = EarlyStop.of(samples)
     n_classes = training.n_classes
@@ -53,9 +58,12 @@ def boosted_trees(
     aside = None if stop.validation is None else _Aside.of(stop.validation)
     trees: list[Tree] = []
     tree_weights: list[float] = []
-    for _ in range(samples.recipe.n_estimators):
-        cells = replace(binned, weights=rows.weights, cache=None)
-        tree = grown_from_bins(rows, cells, edges, recipe, None, threads=threads)
+    for number in range(samples.recipe.n_estimators):
+        if number < len(earlier):
+            tree = earlier[number]
+        else:
+            cells = replace(binned, weights=rows.weights, cache=None)
+            tree = grown_from_bins(rows, cells, edges, recipe, None, threads=threads)
         walker = Walker(training.columns, tree, recipe)
         wrong = walker.classify(training.data) != training.target
         error = _share(weights, wrong)

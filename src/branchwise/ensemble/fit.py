@@ -18,6 +18,7 @@ from branchwise.engines.subsamples import RowSampler, sampled_rows
 from branchwise.ensemble.boosting import boosted_trees
 from branchwise.ensemble.early_stop import OnRound
 from branchwise.ensemble.ensemble import Ensemble
+from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.forest import (
     TreeProgress,
     grow_from_files,
@@ -53,7 +54,7 @@ def fit_ensemble(
     class_weight: object = None,
     priors: object = None,
     costs: CostsOf | None = None,
-    earlier: Sequence[Tree] = (),
+    earlier: FittedTrees | None = None,
     on_round: OnRound | None = None,
 ) -> Ensemble:
     """Grow an ensemble from a table.
@@ -74,8 +75,8 @@ def fit_ensemble(
         As in :func:`~branchwise.fit_tree`; threads grow different trees.
     progress : callable or None
         Called with the number of trees so far.
-    earlier : sequence of Tree
-        The first trees of a forest, if they are grown already.
+    earlier : Ensemble or None
+        An ensemble that has the first trees, of the same rows and parameters.
     on_round : callable or None
         Called after each round of boosting with the error of its tree, or the loss of
         the training rows, and with that of held-out rows or None.
@@ -115,7 +116,9 @@ def fit_ensemble(
             tree = replace(recipe.tree, costs=costs(schema.classes))
             recipe = replace(recipe, tree=tree)
         check_costs(recipe.tree.costs, schema.classes)
-        growth = _Growth(recipe, threads, earlier, progress, on_round)
+        trees = () if earlier is None else earlier.trees
+        _check_earlier(earlier, schema)
+        growth = _Growth(recipe, threads, trees, progress, on_round)
         ensemble = growth.from_source(data_source, plan)
     if target_name is not None or named:
         name = target_name or str(target)
@@ -132,6 +135,24 @@ def _check_engine(data_source: Source) -> None:
             f"in {data_source.label}. Read the rows, or a random sample of them, into "
             "a DataFrame, or export them to Parquet files."
         )
+
+
+def _check_earlier(earlier: FittedTrees | None, schema: Schema) -> None:
+    """Reject trees of other columns or classes."""
+    if earlier is not None and _coded(earlier.schema) != _coded(schema):
+        raise ParameterError(
+            "warm_start adds trees of the same table, and its columns, their values or "
+            "the classes differ from those of the trees that are there. Fit with "
+            "warm_start=False."
+        )
+
+
+def _coded(schema: Schema) -> tuple[Any, ...]:
+    """Return what the codes in trees stand for."""
+    columns = [
+        (column.name, column.kind, column.categories) for column in schema.columns
+    ]
+    return columns, schema.classes
 
 
 @dataclass(frozen=True)
@@ -168,12 +189,12 @@ class _Growth:
         rows = samples, self.threads, self.progress
         match self.recipe.method:
             case "boosted":
-                boosted = boosted_trees(*rows, self.on_round)
+                boosted = boosted_trees(*rows, self.on_round, self.earlier)
                 return Ensemble(
                     schema, boosted.trees, self.recipe, boosted.weights, None, samples
                 )
             case "gradient":
-                found = gradient_trees(*rows, self.on_round)
+                found = gradient_trees(*rows, self.on_round, self.earlier)
                 return Ensemble(
                     schema, found.trees, self.recipe, None, found.initial, samples
                 )

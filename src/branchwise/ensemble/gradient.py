@@ -53,8 +53,12 @@ def gradient_trees(
     threads: int = 1,
     progress: TreeProgress | None = None,
     on_round: OnRound | None = None,
+    earlier: Sequence[Tree] = (),
 ) -> Gradient:
-    """Grow trees round by round, until the loss of held-out rows improves no more."""
+    """Grow trees round by round, until the loss of held-out rows improves no more.
+
+    The first rounds take the earlier trees in place of growing them again.
+    """
     training, stop = EarlyStop.of(samples)
     rounds = _Rounds.of(replace(samples, training=training), threads)
     margins = np.tile(rounds.initial, (training.data.n_rows, 1))
@@ -63,7 +67,8 @@ def gradient_trees(
         aside = _Aside.of(stop.validation, rounds.initial)
     trees: list[Tree] = []
     for number in range(samples.recipe.n_estimators):
-        grown, chosen = rounds.grow(number, margins)
+        own = slice(number * margins.shape[1], (number + 1) * margins.shape[1])
+        grown, chosen = rounds.grow(number, margins, earlier[own])
         trees += grown
         held_out = None if aside is None else aside.loss(grown, samples.recipe)
         if on_round is not None:
@@ -139,23 +144,30 @@ class _Rounds:
         """The recipe of the ensemble."""
         return self.samples.recipe
 
-    def grow(self, number: int, margins: Floats) -> tuple[list[Tree], Ints | None]:
+    def grow(
+        self, number: int, margins: Floats, earlier: Sequence[Tree] = ()
+    ) -> tuple[list[Tree], Ints | None]:
         """Grow the trees of a round, and add them to the margins of all rows.
 
-        Also return the rows that the trees are grown from; None for all.
+        Also return the rows that the trees are grown from; None for all. Trees that are
+        given are not grown.
         """
         chosen = None if self.samples.takes_all else self.samples.rows(number)
         away, curvature = gradients(self.loss, self.target, margins)
 
         def grow_one(output: int) -> tuple[Tree, Floats]:
-            tree = self._tree(
-                number, output, np.ascontiguousarray(away[:, output]), chosen
-            )
+            if earlier:
+                tree = earlier[output]
+            else:
+                tree = self._tree(
+                    number, output, np.ascontiguousarray(away[:, output]), chosen
+                )
             walker = Walker(self.binned.columns, tree, self.recipe.tree)
             arrivals = walker.walk(self.samples.training.data)
-            tree = self._with_steps(
-                tree, arrivals, away[:, output], curvature[:, output], chosen
-            )
+            if not earlier:
+                tree = self._with_steps(
+                    tree, arrivals, away[:, output], curvature[:, output], chosen
+                )
             if arrivals.undivided and tree.mean is not None:
                 return tree, tree.mean[arrivals.node]
             walker = Walker(self.binned.columns, tree, self.recipe.tree)

@@ -49,8 +49,14 @@ validation_score_ : ndarray
         self, X: object, y: object, sample_weight: object, recipe: EnsembleRecipe
     ) -> None:
         rounds: list[tuple[float, float | None]] = []
+        earlier, recipe = self._earlier(recipe)
         self.model_ = self._grown(
-            X, y, sample_weight, recipe, on_round=lambda *losses: rounds.append(losses)
+            X,
+            y,
+            sample_weight,
+            recipe,
+            earlier=earlier,
+            on_round=lambda *losses: rounds.append(losses),
         )
         self.n_estimators_ = len(rounds)
         self._keep([loss for loss, _ in rounds])
@@ -134,6 +140,7 @@ class BoostedClassifier(_BoostingClassifier):
     n_iter_no_change: int | None = None
     validation_fraction: float = 0.1
     tol: float = 1e-4
+    warm_start: bool = False
     n_jobs: int | None = None
 
     @property
@@ -178,6 +185,7 @@ class GradientEstimator(BoostingEstimator):
     validation_fraction: float = 0.1
     tol: float = 1e-4
     random_state: object = 0
+    warm_start: bool = False
     n_jobs: int | None = None
 
     @property

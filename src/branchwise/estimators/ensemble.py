@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from branchwise.data.arrays import Ints
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.fit import fit_ensemble
+from branchwise.errors import ParameterError
 from branchwise.estimators.base import (
     FINGERPRINTS,
     FittedEstimator,
@@ -45,6 +47,7 @@ feature_importances_ : ndarray
 """
     model_: Ensemble
     n_jobs: int | None
+    warm_start: bool
 
     @property
     def recipe(self) -> EnsembleRecipe:
@@ -103,6 +106,26 @@ feature_importances_ : ndarray
             n_jobs=self.n_jobs,
             **others,
         )
+
+    def _earlier(
+        self, recipe: EnsembleRecipe
+    ) -> tuple[Ensemble | None, EnsembleRecipe]:
+        """Return the ensemble whose trees ``warm_start`` keeps, and the recipe."""
+        PARAMETERS["warm_start"].check(self.warm_start)
+        if not self.warm_start or not hasattr(self, "model_"):
+            return None, recipe
+        there = self.model_.recipe
+        n_rounds = len(self.model_)
+        if there.method == "gradient":
+            n_rounds //= self.model_.n_outputs
+        if recipe.n_estimators < n_rounds:
+            raise ParameterError(
+                f"n_estimators must be at least {n_rounds}, the number of trees that "
+                f"are grown, where warm_start is True. Got {recipe.n_estimators}."
+            )
+        if getattr(self, "random_state", 0) is None:
+            recipe = replace(recipe, random_state=there.random_state)
+        return self.model_, recipe
 
     @property
     def _tree_parameters(self) -> Any:

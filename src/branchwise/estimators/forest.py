@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from sklearn.base import RegressorMixin
@@ -33,7 +33,6 @@ from branchwise.recipe.parameters import (
     Pruning,
     canonical,
 )
-from branchwise.tree.tree import Tree
 
 
 class SampledEstimator(ForestReading):
@@ -72,20 +71,6 @@ oob_decision_function_, oob_prediction_ : ndarray
                 self.oob_prediction_ = out_of_bag.values[:, 0]
             else:
                 self.oob_decision_function_ = out_of_bag.values
-
-    def _earlier(self, recipe: EnsembleRecipe) -> tuple[Sequence[Tree], EnsembleRecipe]:
-        """Return the trees that are kept by ``warm_start``, and the recipe."""
-        if not self.warm_start or not hasattr(self, "model_"):
-            return (), recipe
-        trees, there = self.model_.trees, self.model_.recipe
-        if recipe.n_estimators < len(trees):
-            raise ParameterError(
-                f"n_estimators must be at least {len(trees)}, the number of trees that "
-                f"are grown, where warm_start is True. Got {recipe.n_estimators}."
-            )
-        if self.random_state is None:
-            recipe = replace(recipe, random_state=there.random_state)
-        return trees, recipe
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
