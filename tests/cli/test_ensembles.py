@@ -14,6 +14,7 @@ from branchwise import (
     BoostedClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    ID3Classifier,
     RandomForestClassifier,
     RandomForestRegressor,
     datasets,
@@ -159,9 +160,10 @@ def test_text(car: Path) -> None:
         "fit", str(car), "-t", "class", "-a", "forest", "--n-estimators", "5"
     )
     lines = out.splitlines()
-    assert lines[0].startswith("Out-of-bag accuracy: 0.9")
-    assert lines[3].startswith("safety")
-    assert len(lines) == 9
+    assert lines[0].startswith("A forest of 5 CART trees predicts class ('acc', ")
+    assert lines[3].startswith("Out of bag, 9")
+    assert lines[6].startswith("  safety")
+    assert len(lines) == 12
 
 
 def test_predictions_and_scores(car: Path, tmp_path: Path) -> None:
@@ -247,9 +249,86 @@ def test_errors(options: str, message: str, car: Path) -> None:
     assert message in " ".join(err.split())
 
 
-def test_views_of_single_trees_name_the_ensemble(car: Path, tmp_path: Path) -> None:
-    output = tmp_path / "forest.json"
-    fit = ["-t", "class", "-a", "forest", "--n-estimators", "2", "-o", str(output)]
-    run("fit", str(car), *fit)
-    _, _, err = run("show", str(output))
-    assert "holds an ensemble of 2 trees" in err
+@pytest.fixture(scope="module", name="models")
+def models_in_files(tmp_path_factory: Any) -> Path:
+    """Return a folder with a table, a forest and boosted trees."""
+    folder: Path = tmp_path_factory.mktemp("ensembles")
+    tennis = datasets.load("tennis")
+    columns = dict(tennis.X) | {"play": tennis.y}
+    rows = [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
+    text = "\n".join([",".join(columns), *rows])
+    (folder / "tennis.csv").write_text(text, encoding="utf-8")
+    for name, estimator in (
+        ("forest", RandomForestClassifier(n_estimators=3)),
+        ("boosted", BoostedClassifier(n_estimators=3, base="cart", max_depth=1)),
+        ("gradient", GradientBoostingClassifier(n_estimators=3)),
+        ("tree", ID3Classifier()),
+    ):
+        estimator.fit(tennis.X, tennis.y).model_.save(folder / f"{name}.json")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("show forest.json", "A forest of 3 CART trees predicts classes"),
+        ("show forest.json", "--tree N shows a tree: 0 to 2."),
+        ("show forest.json --style markdown", "| outlook | "),
+        ("show forest.json --style html", "<h1>A forest</h1>"),
+        ("show forest.json --format json", '"method": "forest"'),
+        ("show boosted.json", "Boosting of 3 CART trees predicts classes"),
+        ("show forest.json --tree 2", "outlook"),
+        ("show forest.json --tree 2 --style svg", "<svg"),
+        ("view forest.json --tree 1 -o - --no-open", "<!doctype html>"),
+        ("rules forest.json --tree 0", "1. If "),
+        ("explain forest.json tennis.csv --row 1", "Votes of 3 trees"),
+        ("explain forest.json tennis.csv --row 1", "Most frequent conditions"),
+        ("explain forest.json tennis.csv --shap", "Shapley values: base value"),
+        ("explain forest.json tennis.csv --row 1 --tree 0", "Leaf "),
+        ("explain boosted.json tennis.csv --row 2 --shap", "Row 2\nShapley values"),
+        ("explain gradient.json --set wind=weak --shap", "margin of "),
+        ("export forest.json --to json", '"trees"'),
+        ("export boosted.json --to json --tree 1", '"format"'),
+        ("predict gradient.json tennis.csv", "prediction\n"),
+        ("evaluate boosted.json tennis.csv -t play", "accuracy "),
+    ],
+)
+def test_files_of_ensembles(line: str, expected: str, models: Path) -> None:
+    code, out, err = run(*_with_folder(line, models))
+    assert code == 0, err
+    assert expected in out
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("show forest.json --style box", "--style box shows one: choose it with --tr"),
+        ("show forest.json --rules", "--rules shows one: choose it with --tree N, fr"),
+        ("show forest.json --max-depth 1", "--max-depth shows one: choose it with"),
+        ("show forest.json --tree 3", "--tree must be a number from 0 to 2, of the"),
+        ("show tree.json --tree 0", "holds a single tree. Leave it out."),
+        ("view forest.json --no-open", "Choose one with --tree N, from 0 to 2;"),
+        (
+            "rules forest.json",
+            "judged out of bag, by its training rows: branchwise",
+        ),
+        ("steps tennis.csv -t play --model forest.json", "Leave --model out, and give"),
+        ("explain boosted.json tennis.csv", "Give --shap for what each column contri"),
+        ("what-if forest.json tennis.csv", "branchwise explain --shap tells what"),
+        ("diff tree.json forest.json", "Compare ensembles by their scores"),
+        ("prune forest.json --collapse 1", "Limit the trees of an ensemble when they"),
+    ],
+)
+def test_what_ensembles_do_not_have(line: str, expected: str, models: Path) -> None:
+    code, _, err = run(*_with_folder(line, models))
+    assert code == 2
+    assert expected in " ".join(err.split())
+    if "tree.json" not in line and "--tree" not in line and "boosted" not in line:
+        assert "holds an ensemble of 3 trees, and a single tree is needed" in err
+
+
+def _with_folder(line: str, folder: Path) -> list[str]:
+    ours = (".json", ".csv")
+    return [
+        str(folder / word) if word.endswith(ours) else word for word in line.split()
+    ]

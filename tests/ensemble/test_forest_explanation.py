@@ -11,6 +11,7 @@ import pytest
 
 from branchwise import (
     BoostedClassifier,
+    DataError,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
     ParameterError,
@@ -127,8 +128,10 @@ def test_formats() -> None:
 def test_what_explanations_need() -> None:
     X, y = mixed(80)
     divided = RandomForestClassifier(n_estimators=2, voting="hard", base="c4.5")
-    with pytest.raises(ParameterError, match="voting='hard' a case that"):
+    with pytest.raises(DataError, match=r"Row \d+ is divided by tree 0: it has a"):
         divided.fit(X, y).explain(X, shap=True)
+    with pytest.raises(ParameterError, match=r"one vote\. Do without a background"):
+        divided.explain(X, shap=True, background=X)
     forest = RandomForestClassifier(n_estimators=2).fit(X, y)
     with pytest.raises(ParameterError, match="background has no effect"):
         forest.explain(X, background=X)
@@ -145,9 +148,12 @@ def test_shapley_values_of_votes() -> None:
     assert np.allclose(total, found.predictions)
 
 
-def test_shapley_values_of_boosted_trees() -> None:
+@pytest.mark.parametrize("base", ["cart", "c4.5"])
+def test_shapley_values_of_boosted_trees(base: str) -> None:
     X, y = mixed(120)
-    boosted = BoostedClassifier(n_estimators=5, base="cart", max_depth=3).fit(X, y)
+    boosted = BoostedClassifier(n_estimators=5, base=base, max_depth=3).fit(X, y)
+    if base == "c4.5":  # whose trees divide rows with a missing value
+        X = X.dropna()
     found = boosted.model_.shap(X[:10])
     assert np.array_equal(found.predictions, boosted.predict_proba(X[:10]))
     total = found.base_values + found.values.sum(axis=1)
@@ -195,7 +201,6 @@ def test_boosting_is_no_forest() -> None:
         boosted.rules,
         boosted.prototypes,
         boosted.proximities,
-        boosted.to_html,
     ):
         with pytest.raises(ParameterError, match="need a forest, whose trees are"):
             read()

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 from branchwise.cli.options import growing, read_na_values
 from branchwise.cli.options.engine import check_remote_options, engine_for
 from branchwise.cli.options.ensemble_growing import ensemble_recipe
-from branchwise.cli.show import note_written, size_of, write_model
 from branchwise.cli.support import (
     Reporter,
     check_outputs,
-    print_json,
     print_lines,
 )
+from branchwise.cli.support.models import note_written, size_of, write_model
 from branchwise.cli.support.rows import located
 from branchwise.cli.support.training import (
     TrainingTable,
@@ -102,48 +101,11 @@ def _report(
     reporter: Reporter,
 ) -> None:
     """Note where an ensemble was written, and print what can be read from it."""
-    described = described_ensemble(ensemble)
     summary = f"{size_of(ensemble)} from {counted(n_rows, 'row')}"
     note_written(summary, output, reporter)
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
     if output_format == "json":
-        print_json(described)
+        print_lines([ensemble.summary().to_json()])
     elif output is None:
-        print_lines(_lines(described))
-
-
-def described_ensemble(ensemble: Ensemble) -> dict[str, Any]:
-    """Return what is told of an ensemble, as plain values."""
-    importances = zip(ensemble.schema.names, ensemble.feature_importances, strict=True)
-    by_size = sorted(importances, key=lambda pair: -pair[1])
-    score, samples = None, ensemble.samples
-    if ensemble.recipe.method == "forest" and samples and not samples.takes_all:
-        score = ensemble.out_of_bag().score
-    return {
-        "method": ensemble.recipe.method,
-        "algorithm": ensemble.recipe.tree.algorithm,
-        "trees": len(ensemble),
-        "nodes": sum(len(tree) for tree in ensemble.trees),
-        "depth": max(tree.max_depth for tree in ensemble.trees),
-        "target": ensemble.schema.target,
-        "classes": list(ensemble.schema.classes),
-        "out_of_bag_score": score,
-        "importances": {name: float(share) for name, share in by_size},
-    }
-
-
-def _lines(described: Mapping[str, Any]) -> list[str]:
-    score = described["out_of_bag_score"]
-    name = "accuracy" if described["classes"] else "R squared"
-    lines = [] if score is None else [f"Out-of-bag {name}: {score:.4f}", ""]
-    return lines + importance_lines(described["importances"])
-
-
-def importance_lines(importances: Mapping[str, float]) -> list[str]:
-    """Write the importances of columns, a line each."""
-    width = max(len(column) for column in importances)
-    return [
-        "Importances (share of the decrease in impurity)",
-        *(f"{column:<{width}}  {share:.4f}" for column, share in importances.items()),
-    ]
+        print_lines([str(ensemble.summary())])

@@ -18,11 +18,11 @@ from branchwise.cli.options import (
     takes,
 )
 from branchwise.cli.support import Reporter
+from branchwise.cli.support.models import open_any
 from branchwise.cli.support.rows import (
     Truth,
     check_two_streams,
     located,
-    open_any,
     print_result,
     read_for_model,
     read_truth,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import typer
@@ -12,13 +12,13 @@ import typer
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_without_table, listed_names, takes
 from branchwise.cli.support import Reporter
+from branchwise.cli.support.models import open_any, open_model, tree_of
 from branchwise.cli.support.rows import (
     Inputs,
     check_two_streams,
     class_written,
     input_options,
     located,
-    open_model,
     print_written,
     read_for_model,
     read_rows,
@@ -27,10 +27,13 @@ from branchwise.cli.support.rows import (
 )
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.diff import ModelDiff, Side, diff_models
-from branchwise.explain.explanation import Explanation
+from branchwise.explain.explanation import Explanations
 from branchwise.files.options import as_number
 from branchwise.files.read_table import TableFile
 from branchwise.model import Model
+
+if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
 
 _EXPLAIN, _WHAT_IF, _DIFF = map(Page, ("explain", "what-if", "diff"))
 #: The exit code of --exit-code where predictions differ.
@@ -46,6 +49,7 @@ def explain(
     level: float = _EXPLAIN.option("--level", 0.95),
     shap: bool = _EXPLAIN.flag("--shap"),
     background: str | None = _EXPLAIN.option("--background"),
+    tree: int | None = options.TREE,
     output_format: str = options.TEXT_FORMAT,
     *,
     inputs: Inputs,
@@ -56,12 +60,28 @@ def explain(
     )
     if background is not None and not shap:
         raise ParameterError("--background has no effect without --shap. Give both.")
-    model = open_model(model_path)
+    model = open_any(model_path)
+    if tree is not None:
+        model = tree_of(model, model_path, tree)
+    corrects = False
+    if not isinstance(model, Model):
+        corrects = model.recipe.method != "forest"
+        if corrects and not shap:
+            raise ParameterError(
+                f"{model_path} holds boosted trees, which correct each other: the way "
+                "through one of them explains little. Give --shap for what each column "
+                f"contributed, or choose one with --tree N, from 0 to {len(model) - 1}."
+            )
     rows = read_rows(model, table_path, row, settings, inputs)
     others = None if background is None else _read_background(model, background, inputs)
     with located(rows.file if row is None else None):
+        if corrects:
+            values = rows.model.shap(rows.rows, others)
+            values = replace(values, rows=tuple(n + rows.first for n in values.rows))
+            print_written(values, output_format)
+            return
         explained = rows.model.explain(rows.rows, level, shap=shap, background=others)
-    if isinstance(explained, Explanation):
+    if not isinstance(explained, Explanations):
         values = explained.shap
         if values is not None:
             values = replace(values, rows=(rows.first,))
@@ -69,7 +89,7 @@ def explain(
     print_written(explained, output_format)
 
 
-def _read_background(model: Model, path: str, inputs: Inputs) -> Any:
+def _read_background(model: Model | Ensemble, path: str, inputs: Inputs) -> Any:
     """Read the rows that a row is compared with."""
     with inputs.opened(path) as (file, _):
         _, table = read_for_model(model, file, inputs.reporter)
@@ -99,7 +119,11 @@ def what_if(
 ) -> None:
     """Find the smallest change of a row that changes its prediction."""
     check_two_streams(MODEL=model_path, TABLE=table_path)
-    model = open_model(model_path)
+    model = open_model(
+        model_path,
+        "branchwise explain --shap tells what each column contributed to the "
+        "predictions of an ensemble.",
+    )
     if table_path is not None:
         row = row or 0
     rows = read_rows(model, table_path, row, settings, inputs)
@@ -145,7 +169,8 @@ def diff(
     """Compare a new model with an old one."""
     check_two_streams(OLD=old_path, NEW=new_path, TABLE=table_path)
     check_without_table(inputs.reading, "TABLE", table_path)
-    old, new = open_model(old_path), open_model(new_path)
+    advice = "Compare ensembles by their scores: branchwise evaluate MODEL TABLE."
+    old, new = open_model(old_path, advice), open_model(new_path, advice)
     if table_path is None:
         if target is not None:
             raise ParameterError("--target names a column of a TABLE. Give one, too.")

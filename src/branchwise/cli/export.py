@@ -9,12 +9,12 @@ from branchwise import export as exports
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_without_table, split_entry, takes
 from branchwise.cli.support import check_outputs, open_output
+from branchwise.cli.support.models import open_any, tree_of
 from branchwise.cli.support.rows import (
     Inputs,
     check_two_streams,
     input_options,
     located,
-    open_any,
     read_for_model,
 )
 from branchwise.errors import ParameterError
@@ -35,6 +35,7 @@ def export(
     option: list[str] | None = _PAGE.option("--option"),
     verify: str | None = _PAGE.option("--verify"),
     no_verify: bool = _PAGE.flag("--no-verify"),
+    tree: int | None = options.TREE,
     *,
     inputs: Inputs,
 ) -> None:
@@ -51,6 +52,8 @@ def export(
         )
     check_outputs({"-o": output}, model_path, verify)
     model = open_any(model_path)
+    if tree is not None:
+        model = tree_of(model, model_path, tree)
     options = _options(option or ())
     if no_verify:
         content = exports.write(model, target.name, **options)

@@ -17,8 +17,9 @@ from branchwise.cli.options.engine import (
     engine_options,
     remote_source,
 )
-from branchwise.cli.show import report_model, size_of, write_model
+from branchwise.cli.show import report_model
 from branchwise.cli.support import Reporter, check_outputs
+from branchwise.cli.support.models import size_of, write_model
 from branchwise.cli.support.rows import (
     check_known_rows,
     check_two_streams,

@@ -6,13 +6,13 @@ from branchwise.cli import options
 from branchwise.cli.options import Page, read_na_values, takes
 from branchwise.cli.options.engine import engine_for
 from branchwise.cli.support import Reporter, check_outputs, open_output
+from branchwise.cli.support.models import open_any
 from branchwise.cli.support.rows import (
     Inputs,
     check_two_streams,
     columns_of,
     input_options,
     located,
-    open_any,
     read_for_model,
 )
 from branchwise.engines.prediction import (

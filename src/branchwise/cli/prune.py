@@ -7,15 +7,15 @@ from typing import Any
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, check_without_table, growing, takes
-from branchwise.cli.show import report_model, size_of, write_model
+from branchwise.cli.show import report_model
 from branchwise.cli.support import check_outputs, print_json, print_lines
+from branchwise.cli.support.models import open_model, size_of, write_model
 from branchwise.cli.support.rows import (
     Inputs,
     KnownRows,
     check_two_streams,
     input_options,
     located,
-    open_model,
     read_known_rows,
 )
 from branchwise.errors import ParameterError
@@ -83,7 +83,11 @@ def prune(
     reporter = inputs.reporter
     check_two_streams(MODEL=model_path, **{"--data": data_path})
     check_outputs({"-o": output}, data_path)  # a model may be pruned in its place
-    model = open_model(model_path)
+    model = open_model(
+        model_path,
+        "Limit the trees of an ensemble when they are grown: branchwise fit has "
+        "--max-depth, --min-samples-leaf and --max-leaf-nodes.",
+    )
     with reporter.working(f"Reading {data_path or model_path}") as say:
         rows = KnownRows(model)
         if data_path is not None:

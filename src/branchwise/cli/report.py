@@ -11,8 +11,8 @@ import typer
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_share, growing, takes
-from branchwise.cli.show import size_of
 from branchwise.cli.support import Reporter, check_outputs, open_output, print_json
+from branchwise.cli.support.models import size_of
 from branchwise.cli.support.rows import check_known_rows, check_two_streams
 from branchwise.cli.support.training import (
     Growth,

@@ -8,6 +8,7 @@ from typing import Any
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, check_without_table, takes
 from branchwise.cli.support import open_output, print_json, print_lines
+from branchwise.cli.support.models import open_tree
 from branchwise.cli.support.rows import (
     Inputs,
     KnownRows,
@@ -15,7 +16,6 @@ from branchwise.cli.support.rows import (
     class_written,
     input_options,
     located,
-    open_model,
     read_known_rows,
 )
 from branchwise.data.table_schema import Value
@@ -28,6 +28,10 @@ from branchwise.rules.rule_set import Rules
 _PAGE = Page("rules")
 _FORMATS = ("text", "markdown", "json", "csv")
 _ORDERS = ("tree", "coverage", "confidence")
+_OF_FORESTS = (
+    "Choose one with --tree N, from 0 to {last:,}. The rules of a whole forest are "
+    "judged out of bag, by its training rows: branchwise report has them."
+)
 
 
 @takes(inputs=input_options)
@@ -42,6 +46,7 @@ def rules(
     weight: str | None = _PAGE.option("--weight"),
     confidence: float | None = _PAGE.option("--confidence"),
     output_format: str = _PAGE.option("--format", "text", choices=_FORMATS),
+    tree: int | None = options.TREE,
     *,
     inputs: Inputs,
 ) -> None:
@@ -59,12 +64,12 @@ def rules(
             "was grown from.",
         )
         check_without_table(inputs.reading, "--generalise", None)
-        model = open_model(model_path)
+        model = open_tree(model_path, tree, _OF_FORESTS)
         _print_rules(_plain(model, simplify is not False, label, sort), output_format)
         return
     _check_with_rows(simplify, label, sort)
     check_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
-    model = open_model(model_path)
+    model = open_tree(model_path, tree, _OF_FORESTS)
     with inputs.opened(generalise) as (file, say):
         read = read_known_rows(model, file, target, weight, inputs.reporter)
         say("Generalising")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,11 @@ from branchwise.cli.support import (
     print_lines,
     style_of_file,
 )
+from branchwise.cli.support.models import note_written, open_any, open_tree, tree_of
 from branchwise.cli.support.rows import (
     Inputs,
     check_two_streams,
     input_options,
-    open_model,
     read_known_rows,
 )
 from branchwise.data.table_schema import Column
@@ -71,6 +71,7 @@ def show(
     nodes: bool = _SHOW.flag("--nodes"),
     output_format: str = options.FORMAT,
     output: str | None = options.OUTPUT,
+    number: int | None = options.TREE,
 ) -> None:
     """Print or draw a tree, or print its rules or a description as JSON."""
     if rules and nodes:
@@ -92,7 +93,11 @@ def show(
         shown = "--format json"
     _check_idle(shown, given)
     check_outputs({"-o": output}, model_path)
-    model = open_model(model_path)
+    opened = open_any(model_path)
+    if number is None and not isinstance(opened, Model):
+        _show_ensemble(opened, model_path, shown, given, output)
+        return
+    model = tree_of(opened, model_path, number)
     if output_format == "json":
         print_json(described(model), output)
     elif rules:
@@ -105,6 +110,37 @@ def show(
     else:
         tree = _shown(model, style, max_depth, max_nodes, empty_branches)
         print_lines([tree], output)
+
+
+def _show_ensemble(
+    ensemble: Ensemble,
+    path: str,
+    shown: str,
+    given: Mapping[str, object],
+    output: str | None,
+) -> None:
+    """Print a summary of an ensemble, as text, Markdown, JSON or a page."""
+    summary = ensemble.summary()
+    writers: dict[str, Callable[[], str]] = {
+        "--format json": summary.to_json,
+        "--style quinlan": summary.to_text,
+        "--style markdown": summary.to_markdown,
+        "--style html": lambda: ensemble.to_html() or "",
+    }
+    limits = ("--max-depth", "--max-nodes", "--empty-branches")
+    limit = next((name for name in limits if given[name] not in (None, False)), None)
+    if shown not in writers or limit or given["--style"] == "quinlan":
+        tree_of(
+            ensemble,
+            path,
+            None,
+            f"{limit or shown} shows one: choose it with --tree N, from 0 to "
+            "{last:,}. Without it a summary is shown, as text, Markdown, JSON or HTML.",
+        )
+    print_lines([writers[shown]()], output)
+    if shown == "--style quinlan" and output is None:
+        last = len(ensemble) - 1
+        print_lines(["", f"--tree N shows a tree: 0 to {last:,}."])
 
 
 def _style_of(output: str | None, style: str | None, text: bool) -> str:
@@ -216,38 +252,6 @@ def _numbered(model: Model, max_depth: int | None) -> Iterator[str]:
         yield f"{node:>{width}}  {indent}{way}: {said}"
 
 
-#: What ensembles are called.
-_KINDS = {"forest": "forest", "boosted": "boosting", "gradient": "gradient boosting"}
-
-
-def size_of(model: Model | Ensemble) -> str:
-    """Write how large a tree or an ensemble is."""
-    if not isinstance(model, Model):
-        kind = _KINDS[model.recipe.method]
-        trees = counted(len(model), f"{model.recipe.tree.algorithm} tree")
-        return f"{kind} of {trees} ({counted(sum(map(len, model.trees)), 'node')})"
-    tree = model.tree
-    return (
-        f"tree of {counted(len(tree), 'node')} "
-        f"({counted(tree.n_leaves, 'leaf', 'leaves')}, depth {tree.max_depth:,})"
-    )
-
-
-def write_model(model: Model | Ensemble, output: str) -> None:
-    """Write a model file, whole or not at all."""
-    with open_output(output) as stream:
-        stream.write(model.to_bytes())
-
-
-def note_written(summary: str, output: str | None, reporter: Reporter) -> None:
-    """Note where a model was written."""
-    if output is None:
-        reporter.note(f"{summary}; -o FILE writes it to a model file.")
-    else:
-        position = "standard output" if output == STANDARD_STREAM else output
-        reporter.note(f"{summary} written to {position}.")
-
-
 def report_model(
     model: Model,
     summary: str,
@@ -279,6 +283,7 @@ def view(
     model_path: str = options.MODEL,
     output: str | None = _VIEW.option("--output"),
     title: str | None = options.TITLE,
+    number: int | None = options.TREE,
     data: str | None = _VIEW.option("--data"),
     no_open: bool = _VIEW.flag("--no-open"),
     *,
@@ -287,7 +292,12 @@ def view(
     """Write the tree as one HTML page and open it in the browser."""
     check_two_streams(MODEL=model_path, TABLE=data)
     check_without_table(inputs.reading, "--data", data, missing=inputs.missing)
-    model = open_model(model_path)
+    model = open_tree(
+        model_path,
+        number,
+        "Choose one with --tree N, from 0 to {last:,}; branchwise show MODEL -o "
+        "page.html writes a page of the whole.",
+    )
     target = output if output is not None else _beside(model_path)
     check_outputs({"-o": target}, model_path, data)
     if data is None:

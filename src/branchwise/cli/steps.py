@@ -12,11 +12,11 @@ from branchwise.cli import options
 from branchwise.cli.fit import fit_rows
 from branchwise.cli.options import Page, check_idle, growing, read_na_values, takes
 from branchwise.cli.support import Reporter, check_outputs, open_output, style_of_file
+from branchwise.cli.support.models import open_model
 from branchwise.cli.support.rows import (
     check_known_rows,
     check_two_streams,
     located,
-    open_model,
     read_known_rows,
 )
 from branchwise.cli.support.training import class_weighted, read_training
@@ -158,7 +158,9 @@ def _open(
         {growing.option_of(name): value for name, value in given.items()},
         "beside --model, whose tree is grown already. Leave out one of them.",
     )
-    model = open_model(path)
+    model = open_model(
+        path, "Leave --model out, and give the options that a single tree grows with."
+    )
     with reporter.reading(options["table_path"]) as say:
         rows = read_known_rows(
             model, _file(options), options["target"], options["weight"], reporter

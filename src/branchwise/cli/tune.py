@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, growing, split_entry, takes
-from branchwise.cli.show import note_written, size_of, write_model
 from branchwise.cli.support import Reporter, check_outputs, open_output
+from branchwise.cli.support.models import note_written, size_of, write_model
 from branchwise.cli.support.rows import print_result
 from branchwise.cli.support.training import Growth, TrainingTable, growth_options
 from branchwise.errors import ParameterError, counted

@@ -17,7 +17,7 @@ from branchwise.ensemble.forest_explanation import (
     ForestExplanation,
     explain_forest,
 )
-from branchwise.ensemble.forest_page import forest_page
+from branchwise.ensemble.forest_page import forest_page, summary_page
 from branchwise.ensemble.forest_rules import ForestRules, rules_of_forest
 from branchwise.ensemble.importances import Importances, importances_of
 from branchwise.ensemble.out_of_bag import OutOfBag
@@ -32,6 +32,7 @@ from branchwise.ensemble.quantiles import (
     predict_quantiles,
 )
 from branchwise.ensemble.saved_trees import SavedTrees
+from branchwise.ensemble.summary import EnsembleSummary, summary_of
 from branchwise.errors import ParameterError
 from branchwise.explain.explanation import Explanations
 from branchwise.model import Model
@@ -263,6 +264,13 @@ class Ensemble(SavedTrees):
         values = self.shap(X, background) if shap else None
         return explain_forest(self, X, level, intervals, values)
 
+    def summary(self, n_jobs: int | None = None) -> EnsembleSummary:
+        """Return what the trees are, how they are combined, their score, importances.
+
+        The score is that out of bag; it is not known for an ensemble from a file.
+        """
+        return summary_of(self, n_jobs)
+
     def to_html(
         self,
         path: str | os.PathLike[str] | None = None,
@@ -272,7 +280,8 @@ class Ensemble(SavedTrees):
         """Return all of it as one HTML page that needs nothing else, and no network.
 
         Figures, error against the number of trees, importances, rules, the best tree,
-        the confusion matrix and the prototypes; of numbers what there is of these.
+        the confusion matrix and the prototypes; of numbers what there is of these. Of
+        boosting, and of a forest without its training rows, figures and importances.
 
         Parameters
         ----------
@@ -283,15 +292,18 @@ class Ensemble(SavedTrees):
         n_jobs : int or None
             The number of threads.
         """
-        page = forest_page(
-            self,
-            self.out_of_bag(n_jobs),
-            self.importances(n_jobs=n_jobs),
-            self.best_tree(n_jobs),
-            self.rules(),
-            None if self.is_regression else self.prototypes(n_jobs),
-            title,
-        )
+        if self.recipe.method != "forest" or self.samples is None:
+            page = summary_page(self.summary(n_jobs), title)
+        else:
+            page = forest_page(
+                self,
+                self.out_of_bag(n_jobs),
+                self.importances(n_jobs=n_jobs),
+                self.best_tree(n_jobs),
+                self.rules(),
+                None if self.is_regression else self.prototypes(n_jobs),
+                title,
+            )
         if path is None:
             return page
         save_page(path, page)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from branchwise.data.arrays import Floats
+from branchwise.data.one_row import open_rows
 from branchwise.ensemble.fitted_trees import FittedTrees
-from branchwise.errors import ParameterError
+from branchwise.errors import DataError, ParameterError
 from branchwise.shap.products import Term
 from branchwise.shap.shap_values import ShapValues, TreeSum, shap_of_sum
 from branchwise.threads import n_threads
@@ -27,6 +28,8 @@ def shap_of_ensemble(
     Those of gradient boosting are of its margins, which are sums over trees.
     """
     loss = ensemble.recipe.loss
+    if ensemble.recipe.voting == "hard":
+        _check_undivided(ensemble, X, background, n_jobs)
     trees = TreeSum(
         ensemble.schema,
         ensemble.recipe.tree,
@@ -49,15 +52,47 @@ def _averaged(ensemble: FittedTrees) -> list[Term]:
     return [Term(*each) for each in zip(ensemble.trees, values, shares, strict=True)]
 
 
-def _votes(tree: Tree) -> Floats:
-    """Return the vote of each node: 1 for its class."""
+def _check_undivided(
+    ensemble: FittedTrees, X: object, background: object, n_jobs: int | None
+) -> None:
+    """Refuse rows that a tree divides among several leaves, and has one vote for.
+
+    Such a vote is no sum over leaves, which Shapley values are of. Mixtures of rows
+    with a background may be divided where neither of them is.
+    """
+    trees = [at for at, tree in enumerate(ensemble.trees) if _divides(tree)]
+    if not trees:
+        return
+    why = (
+        "Shapley values are of sums over nodes, and with voting='hard' a case that is "
+        "divided among several has one vote. "
+    )
+    if background is not None:
+        raise ParameterError(
+            f"{why}Do without a background, or choose missing and unseen other than "
+            "'split', or voting='soft'."
+        )
+    data = ensemble.encoded(open_rows(X), n_jobs)
+    for at in trees:
+        arrivals = ensemble.walkers[at].walk(data)
+        if not arrivals.undivided:
+            row = int(arrivals.row[np.flatnonzero(arrivals.share < 1)[0]])
+            raise DataError(
+                f"{why}Row {row} is divided by tree {at}: it has a missing value, or "
+                "one without a training case at a node. Fill it in, or choose missing "
+                "and unseen other than 'split', or voting='soft'.",
+                row=row,
+            )
+
+
+def _divides(tree: Tree) -> bool:
+    """Whether a tree sends some cases down every branch."""
     splits = tree.n_children > 0
     routes = np.concatenate([tree.missing_to[splits], tree.unseen_to[splits]])
-    if (routes == EVERY_BRANCH).any():
-        raise ParameterError(
-            "Shapley values are of sums over nodes, and with voting='hard' a case that "
-            "is divided among several has one vote. Choose missing and unseen other "
-            "than 'split', or voting='soft'."
-        )
+    return bool((routes == EVERY_BRANCH).any())
+
+
+def _votes(tree: Tree) -> Floats:
+    """Return the vote of each node: 1 for its class."""
     votes: Floats = np.eye(tree.weights.shape[1])[tree.label]
     return votes

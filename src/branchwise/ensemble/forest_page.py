@@ -19,6 +19,7 @@ from branchwise.ensemble.forest_rules import ForestRules
 from branchwise.ensemble.importances import Importances
 from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.ensemble.proximities import Prototypes
+from branchwise.ensemble.summary import EnsembleSummary
 from branchwise.errors import counted, plain
 from branchwise.render import view as viewer
 from branchwise.render.charts import (
@@ -76,22 +77,61 @@ def forest_page(
     if ensemble.schema.target is not None:
         target = word(ensemble.schema.target)
         usual = f"{target}: a forest"
-    assets = ("render/assets/charts.css", "report/assets/report.css")
-    style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))
-    script = html.asset("report/assets/report.js")
-    inner_style, inner_script = viewer.style_and_script()
     picture = best.to_svg(max_depth=_PAPER_LEVELS)
-    return html.page(
-        "ensemble/templates/forest.html",
+    return _page(
         heading=usual if title is None else plain(title),
         lead=_lead(ensemble, out, target),
         tiles=list(_tiles(ensemble, out, best)),
         sections=list(_sections(out, importances, best, rules, prototypes)),
         viewer=_viewer(best),
         picture=base64.b64encode(picture.encode("utf-8")).decode("ascii"),
+    )
+
+
+def summary_page(summary: EnsembleSummary, title: str | None = None) -> str:
+    """Write the page of what a summary has."""
+    kinds = {"forest": "a forest", "boosted": "boosting"}
+    kind = kinds.get(summary.method, "gradient boosting")
+    usual = kind.capitalize()
+    if summary.target is not None:
+        usual = f"{word(summary.target)}: {kind}"
+    first, *others = summary.sentences()
+    names = [word(name) for name in summary.importances][:_MOST_BARS]
+    shares = list(summary.importances.values())[:_MOST_BARS]
+    importances = Section(
+        "importances",
+        "Which columns matter",
+        [(_impurity_chart(names, shares), "By impurity, on training rows.")],
+        (),
+        [block for block in summary.blocks() if isinstance(block, Table)],
+    )
+    trees = Section("trees", "The trees", (), [Paragraph(text) for text in others])
+    leaves = sum(summary.leaves) / len(summary.leaves)
+    return _page(
+        heading=usual if title is None else plain(title),
+        lead=first,
+        tiles=[
+            (f"{len(summary.leaves):,}", "trees"),
+            (f"{leaves:,.1f}", "leaves of a tree, on average"),
+            (f"{max(summary.depths):,}", "splits on the longest path"),
+            (f"{len(summary.importances):,}", "columns"),
+        ],
+        sections=[trees, importances],
+    )
+
+
+def _page(**values: Any) -> str:
+    """Fill in the page; those without a tree have no viewer."""
+    assets = ("render/assets/charts.css", "report/assets/report.css")
+    style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))
+    script = html.asset("report/assets/report.js")
+    inner_style, inner_script = viewer.style_and_script()
+    return html.page(
+        "ensemble/templates/forest.html",
         policy=html.policy([style, inner_style], [script, inner_script]),
         style=style,
         script=script,
+        **values,
     )
 
 
@@ -193,13 +233,7 @@ def _importances(importances: Importances) -> Section:
             axis(f"rise of the {error}", [0, *low, *high], shown),
             [Series("", (), rises, low, high)],
         )
-        by_impurity = bar_chart(
-            "Share of impurity that splits on a column take away",
-            "; ".join(f"{n}: {v:.3g}" for n, v in zip(names, impurity, strict=True)),
-            names,
-            axis("share of impurity", [0, *impurity], percent_figure, most=1),
-            [Series("", (), impurity)],
-        )
+        by_impurity = _impurity_chart(names, impurity)
         level = share(importances.level, 1)
         figures = [
             (
@@ -210,6 +244,17 @@ def _importances(importances: Importances) -> Section:
         ]
     table = list(importances.blocks())
     return Section("importances", "Which columns matter", figures, table[1:], table[:1])
+
+
+def _impurity_chart(names: Sequence[str], shares: Sequence[float]) -> str:
+    """Draw importances by impurity."""
+    return bar_chart(
+        "Share of impurity that splits on a column take away",
+        "; ".join(f"{n}: {v:.3g}" for n, v in zip(names, shares, strict=True)),
+        names,
+        axis("share of impurity", [0, *shares], percent_figure, most=1),
+        [Series("", (), shares)],
+    )
 
 
 def _confusion(out: OutOfBag) -> Section:

@@ -164,6 +164,8 @@ MODEL_OUTPUT = SHARED.option(
     shown=None,
 )
 TITLE = SHARED.option("--title")
+#: One tree of an ensemble.
+TREE = SHARED.option("--tree", min=0)
 FORMAT = SHARED.option("--format", "text", choices=("text", "json"))
 TEXT_FORMAT = SHARED.option(
     "--format", "text", text="How to write it.", choices=("text", "markdown", "json")

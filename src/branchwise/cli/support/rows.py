@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import filecmp
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -14,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise import model_file
 from branchwise.cli.options import (
     NA_VALUES,
     QUIET,
@@ -38,10 +36,9 @@ from branchwise.data.table_schema import (
     value_type,
 )
 from branchwise.data.weights import check_each_weight
-from branchwise.errors import DataError, ModelFileError, ParameterError, quoted
-from branchwise.files.c45_files import C45_ENDINGS
+from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
-from branchwise.files.options import ENDINGS, Reading, as_number, as_truth
+from branchwise.files.options import Reading, as_number, as_truth
 from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
 from branchwise.model import Model
 from branchwise.text.document import Document
@@ -49,9 +46,6 @@ from branchwise.text.document import Document
 if TYPE_CHECKING:
     from branchwise.ensemble.ensemble import Ensemble
 
-_TABLES = (*ENDINGS, *C45_ENDINGS)
-#: What a model file holds.
-Stored = TypeVar("Stored")
 #: What predicts.
 Predictor = TypeVar("Predictor", bound="Model | Ensemble")
 
@@ -82,35 +76,6 @@ def input_options(
 ) -> Inputs:
     """Return the options of subcommands that read tables for a model."""
     return Inputs(reading, missing, Reporter(quiet))
-
-
-def open_model(path: str) -> Model:
-    """Open the file of a single tree; ``-`` is standard input."""
-    return Model(*_stored(path, model_file.tree_from_bytes, model_file.load_tree))
-
-
-def open_any(path: str) -> Model | Ensemble:
-    """Open the file of a tree or of an ensemble; ``-`` is standard input."""
-    from branchwise.ensemble.stored_model import model_of
-
-    return model_of(_stored(path, model_file.from_bytes, model_file.load))
-
-
-def _stored(
-    path: str,
-    from_bytes: Callable[[bytes, str], Stored],
-    load: Callable[[str], Stored],
-) -> Stored:
-    if path == STANDARD_STREAM:
-        content = sys.stdin.buffer.read(model_file.MAX_BYTES + 1)
-        return from_bytes(content, "standard input")
-    try:
-        return load(path)
-    except ModelFileError as error:
-        if not Path(path).is_file() or Path(path).suffix.lower() not in _TABLES:
-            raise
-        advice = "Give the model first, then the table."
-        raise ModelFileError(f"{error} {advice}") from None
 
 
 def check_two_streams(**paths: str | None) -> None:
@@ -209,14 +174,14 @@ def print_written(written: Document, output_format: str) -> None:
 class Rows:
     """The model that matches columns by name, its rows, and where they come from."""
 
-    model: Model
+    model: Any
     rows: Any
     file: TableFile | None
     first: int
 
 
 def read_rows(
-    model: Model,
+    model: Model | Ensemble,
     table: str | None,
     chosen: int | None,
     settings: Sequence[str] | None,
@@ -270,7 +235,7 @@ def split_pair(option: str, entry: str, names: Sequence[str]) -> tuple[str, str]
 
 
 def _typed_cells(
-    model: Model, settings: Sequence[str], na_values: Sequence[str]
+    model: Model | Ensemble, settings: Sequence[str], na_values: Sequence[str]
 ) -> dict[str, Any]:
     columns = {column.name: column for column in model.schema.columns}
     cells: dict[str, Any] = {}

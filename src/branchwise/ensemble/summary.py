@@ -1,0 +1,182 @@
+"""A summary of an ensemble in words: trees, how they are combined, importances."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from branchwise.data.table_schema import Value
+from branchwise.ensemble.fitted_trees import FittedTrees
+from branchwise.ensemble.out_of_bag import OutOfBag
+from branchwise.errors import counted, quoted
+from branchwise.text.blocks import Block, Paragraph, Table
+from branchwise.text.conditions import number, rounded, share, word
+from branchwise.text.document import Document
+
+#: Columns that are listed; to_dict() has all of them.
+_SHOWN_COLUMNS = 20
+#: Classes that are named.
+_SHOWN_CLASSES = 6
+_KINDS = {
+    "forest": "A forest of",
+    "boosted": "Boosting of",
+    "gradient": "Gradient boosting of",
+}
+#: What the numbers of the trees of gradient boosting add up to.
+_SUMS = {
+    "squared_error": "the prediction",
+    "poisson": "the logarithm of the prediction",
+    "log_loss": "a margin of each class, from which probabilities follow",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class EnsembleSummary(Document):
+    """What there is to say of an ensemble as a whole.
+
+    ``leaves`` and ``depths`` are those of each tree; ``oob_score`` is None where rows
+    out of bag are not known; ``importances`` are shares of the decrease in impurity,
+    the largest first.
+    """
+
+    method: str
+    algorithm: str
+    voting: str
+    loss: str
+    n_rounds: int
+    target: str | None
+    classes: tuple[Value, ...]
+    n_nodes: int
+    leaves: tuple[int, ...]
+    depths: tuple[int, ...]
+    tree_weights: tuple[float, ...]
+    oob_score: float | None
+    importances: dict[str, float]
+    has_rows: bool
+
+    def __repr__(self) -> str:
+        return f"<summary of {counted(len(self.leaves), 'tree')}>"
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield what there is to say."""
+        for sentence in self.sentences():
+            yield Paragraph(sentence)
+        yield Paragraph("Importances, as shares of the decrease in impurity:")
+        shown = list(self.importances.items())[:_SHOWN_COLUMNS]
+        yield Table(
+            ["column", "share"],
+            [[word(name), share(value, 1)] for name, value in shown],
+            words=(0,),
+        )
+        rest = len(self.importances) - len(shown)
+        if rest:
+            yield Paragraph(f"... and {counted(rest, 'more column')}.")
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what the trees are, how they are combined, and their score."""
+        yield f"{self._trees()} predicts {self._predicted()}."
+        yield (
+            f"A tree has {_range(self.leaves)} leaves{_average(self.leaves)}, and a "
+            f"depth of {_range(self.depths)}."
+        )
+        yield self._combined()
+        if self.oob_score is not None:
+            yield (
+                f"Out of bag, {share(self.oob_score, 1)} of the rows are right."
+                if self.classes
+                else f"Out of bag, R squared is {rounded(self.oob_score, 3)}."
+            )
+        elif self.method == "forest" and not self.has_rows:
+            yield (
+                "What is out of bag needs the training rows, which a model file does "
+                "not hold."
+            )
+
+    def _trees(self) -> str:
+        trees = counted(len(self.leaves), f"{self.algorithm} tree")
+        rounds = ""
+        if self.n_rounds != len(self.leaves):
+            rounds = f" in {counted(self.n_rounds, 'round')}"
+        return f"{_KINDS[self.method]} {trees}{rounds}"
+
+    def _predicted(self) -> str:
+        target = "numbers" if not self.classes else "classes"
+        if self.target is not None:
+            target = word(self.target)
+        columns = counted(len(self.importances), "column")
+        if not self.classes:
+            return f"{target} from {columns}"
+        listed = quoted(self.classes, _SHOWN_CLASSES)
+        return f"{target} ({listed}) from {columns}"
+
+    def _combined(self) -> str:
+        if self.method == "gradient":
+            return f"The numbers of all trees add up to {_SUMS[self.loss]}."
+        if self.method == "boosted":
+            low, high = min(self.tree_weights), max(self.tree_weights)
+            return (
+                f"Each tree votes for a class, with a weight of {number(round(low, 3))}"
+                f" to {number(round(high, 3))}."
+            )
+        if not self.classes:
+            return "A prediction is the average of the trees."
+        if self.voting == "hard":
+            return "Each tree votes for a class; the most frequent is predicted."
+        return "Probabilities are the averages of those of the trees."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary in plain values."""
+        return {
+            "method": self.method,
+            "algorithm": self.algorithm,
+            "voting": self.voting,
+            "trees": len(self.leaves),
+            "rounds": self.n_rounds,
+            "target": self.target,
+            "classes": list(self.classes),
+            "nodes": self.n_nodes,
+            "leaves": list(self.leaves),
+            "depths": list(self.depths),
+            "tree_weights": list(self.tree_weights),
+            "out_of_bag_score": self.oob_score,
+            "importances": self.importances,
+        }
+
+
+def _range(values: tuple[int, ...]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+
+def _average(values: tuple[int, ...]) -> str:
+    if min(values) == max(values):
+        return ""
+    return f" ({sum(values) / len(values):,.1f} on average)"
+
+
+def summary_of(ensemble: FittedTrees, n_jobs: int | None = None) -> EnsembleSummary:
+    """Return the summary of an ensemble."""
+    schema, recipe, samples = ensemble.schema, ensemble.recipe, ensemble.samples
+    importances = zip(schema.names, ensemble.feature_importances.tolist(), strict=True)
+    score = None
+    if recipe.method == "forest" and samples is not None and not samples.takes_all:
+        score = OutOfBag.of(ensemble, n_jobs).score
+    weights = ensemble.tree_weights
+    a_round = ensemble.n_outputs if recipe.method == "gradient" else 1
+    return EnsembleSummary(
+        recipe.method,
+        recipe.tree.algorithm,
+        recipe.voting,
+        recipe.loss or "",
+        len(ensemble) // a_round,
+        schema.target,
+        schema.classes,
+        sum(map(len, ensemble.trees)),
+        tuple(tree.n_leaves for tree in ensemble.trees),
+        tuple(tree.max_depth for tree in ensemble.trees),
+        () if weights is None else tuple(weights.tolist()),
+        score,
+        dict(sorted(importances, key=lambda pair: -pair[1])),
+        samples is not None,
+    )
