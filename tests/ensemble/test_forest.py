@@ -109,6 +109,18 @@ def test_trees_are_models_of_their_samples() -> None:
     assert forest[-1] == forest[2]
 
 
+@pytest.mark.parametrize("max_features", ["sqrt", 1.0])
+def test_equal_columns_are_chosen_equally_often(max_features: Any) -> None:
+    column = np.random.default_rng(5).normal(size=200)
+    X = dict.fromkeys("abcd", column)
+    forest = RandomForestClassifier(n_estimators=40, max_features=max_features)
+    importances = forest.fit(X, column > 0.3).feature_importances_
+    assert importances.min() > 0.1
+    # Without draws the trees are those of single fits: the first of equals wins.
+    forest.set_params(max_features=None).fit(X, column > 0.3)
+    assert forest.feature_importances_.tolist() == [1, 0, 0, 0]
+
+
 def test_samples_are_bootstrap_samples() -> None:
     X, y = mixed(2000)
     forest = RandomForestClassifier(n_estimators=1).fit(X, y)

@@ -96,7 +96,7 @@ def test_frequencies() -> None:
             )
         }
         assert counts[masks.pop()] / 20 == frequency
-    assert list(rules.frequency) == sorted(rules.frequency, reverse=True)
+    assert min(rules.frequency) >= 2 / 20
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -114,7 +114,7 @@ TRIES: dict[str, list[Try]] = {
         Try("cost-complexity", {"ccp_alpha": 0.05}, usual=True),
     ],
     "confidence": [Try(0.01, ERRORS)],
-    "raise_subtrees": [Try(False, ERRORS)],
+    "raise_subtrees": [Try(False, {**ERRORS, "missing": "largest"})],
     "tolerance": [Try(0.2, HELD_OUT)],
     "validation_fraction": [Try(0.4, HELD_OUT)],
     "ccp_alpha": [Try(0.05, PRICED), Try("best", PRICED)],

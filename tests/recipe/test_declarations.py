@@ -120,7 +120,7 @@ def test_criteria_of_algorithms_are_choices():
     [
         ("max_depth", "no limit"),
         ("criterion", "gain; cart: gini; cart --regression: variance"),
-        ("missing", "branch; c4.5: split; cart: largest"),
+        ("missing", "branch; c4.5: split; cart: learned"),
         ("min_samples_leaf", "1; c4.5: 0"),
         ("min_samples_branch", "2"),
         ("pruning", "none; c4.5: error-based"),

@@ -303,6 +303,16 @@ class Training:
             self, data=data, target=self.target[rows], weights=weights, cache=None
         )
 
+    def in_order(self, order: Ints) -> Training:
+        """Put the columns in another order."""
+        cells = tuple(self.data.data[index] for index in order)
+        return replace(
+            self,
+            columns=tuple(self.columns[index] for index in order),
+            data=Columns(self.data.n_rows, cells),
+            cache=None,
+        )
+
     @property
     def counted(self) -> NDArray[np.bool_]:
         """Which rows count: the others have no weight, or one that is rounded to 0."""
@@ -405,9 +415,9 @@ class MemoryTable:
 
 def table_in_file(source: object) -> object:
     """Read a file into memory."""
+    from branchwise.files.dataset import files_of  # noqa: PLC0415  (only for files)
     from branchwise.files.number_columns import warn_numbers  # noqa: PLC0415
     from branchwise.files.read_table import TableFile  # noqa: PLC0415
-    from branchwise.files.table_paths import files_of  # noqa: PLC0415  (only for files)
 
     files = files_of(source)
     if len(files) > 1:

@@ -6,14 +6,19 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from branchwise.data.arrays import Ints
+from branchwise.data.bins import Edges
 from branchwise.engines.base import Plan
 from branchwise.engines.chunk import Chunk
 from branchwise.engines.level_engine import RemoteRows
+from branchwise.engines.memory import Training
 from branchwise.engines.subsamples import MOST_SAMPLES, RowSampler, sampled_rows
 from branchwise.ensemble.sampling import Samples, Subsamples, times_drawn
 from branchwise.errors import ParameterError
-from branchwise.grow.draws import ColumnDraws, Keys, tree_key
+from branchwise.grow.draws import ColumnDraws, Keys, column_order, tree_key
+from branchwise.grow.grow import Progress
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import as_done
 from branchwise.train.train import (
@@ -50,7 +55,6 @@ def grow_trees(
             raise _StoppedError
 
     def grow_one(tree: int) -> Tree:
-        drawn = column_draws(recipe, tree, len(training.columns))
         rows, cells = training, binned
         if not samples.takes_all or not training.counted.all():
             chosen = samples.rows(tree)
@@ -59,7 +63,7 @@ def grow_trees(
         weighed = samples.balanced(rows)
         cells = replace(cells, weights=weighed.weights, cache=None)
         watch = None if threads == 1 else go_on
-        return grown_from_bins(weighed, cells, edges, recipe.tree, drawn, watch)
+        return _grown(recipe, tree, weighed, cells, edges, watch)
 
     trees: list[Tree | None] = [None] * len(numbers)
     jobs = as_done(grow_one, numbers, threads, stopping.set)
@@ -70,16 +74,35 @@ def grow_trees(
     return [tree for tree in trees if tree is not None]
 
 
-def column_draws(
-    recipe: EnsembleRecipe, tree: int, n_columns: int
-) -> ColumnDraws | None:
-    """Return the draws of columns of a tree; None where all are candidates."""
-    max_features = min(recipe.columns_drawn(n_columns), n_columns)
-    random_splits = recipe.splitter == "random"
-    if max_features == n_columns and not random_splits:
-        return None
+def _grown(
+    recipe: EnsembleRecipe,
+    tree: int,
+    rows: Training,
+    binned: Training,
+    edges: Edges,
+    watch: Progress | None,
+) -> Tree:
+    """Grow one tree from its sample, with its own draws of columns."""
+    n_columns = len(rows.columns)
     key = tree_key(recipe.random_state, tree)
-    return ColumnDraws(key, max_features, random_splits)
+    max_features = min(recipe.columns_drawn(n_columns), n_columns)
+    drawn = None
+    if max_features < n_columns or recipe.splitter == "random":
+        drawn = ColumnDraws(key, max_features, recipe.splitter == "random")
+    # Of equal splits the first column wins. That must not be the same column in all
+    # trees: in small nodes many splits are equal.
+    order = np.arange(n_columns)
+    if recipe.max_features is not None:
+        order = column_order(key, n_columns)
+    grown = grown_from_bins(
+        rows.in_order(order),
+        binned.in_order(order),
+        {at: edges[old] for at, old in enumerate(order.tolist()) if old in edges},
+        recipe.tree,
+        drawn,
+        watch,
+    )
+    return grown.with_columns(order)
 
 
 def grow_share(samples: Samples, numbers: Sequence[int]) -> list[Tree]:
@@ -153,8 +176,7 @@ def _grown_from_files(
         rows, binned = sampled_rows(chunk, plan)
         rows = samples.balanced(rows)
         binned = replace(binned, weights=rows.weights)
-        drawn = column_draws(recipe, tree, len(rows.columns))
         watch = None if threads == 1 else go_on
-        return grown_from_bins(rows, binned, plan.edges, recipe.tree, drawn, watch)
+        return _grown(recipe, tree, rows, binned, plan.edges, watch)
 
     return as_done(grow_one, numbers, threads, stopping.set)

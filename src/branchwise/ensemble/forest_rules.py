@@ -4,7 +4,8 @@ The paths to the nodes near the roots are rules. Two are the same if they have t
 columns and branches; thresholds count as the same if they fall between the same two
 tenths of the column. The share of trees that have a rule is its frequency; rules that
 many trees have are stable (Benard, Biau, da Veiga, Scornet, "SIRUS: Stable and
-Interpretable RUle Set for classification", 2021).
+Interpretable RUle Set for classification", 2021). Of these, one after the other is
+chosen: the one with which the rules predict best.
 """
 
 from __future__ import annotations
@@ -56,15 +57,17 @@ _QUANTILES = 10
 _LEAST_SHARE = 0.01
 #: Rules that are judged for each one that is wanted, the most frequent first.
 _JUDGED = 25
-#: A cover is redundant if less than this share of it is new.
-_NEW = 1e-9
+#: The most training rows that rules are chosen by.
+_ROWS = 5000
+#: The least share of the error without rules that a rule must take away.
+_LEAST_GAIN = 1e-3
 
 #: Column, operator, and the values or the quantile of the threshold.
 Key = tuple[tuple[int, str, Any], ...]
 
 
 class ForestRules(Rules):
-    """Rules of a forest, the most stable one first, and a default for all other rows.
+    """Rules of a forest, the most useful one first, and a default for all other rows.
 
     ``frequency`` is the share of trees that have each rule. ``n``, ``counts``, means
     and what follows from them are averages over these trees: each counts the rows that
@@ -155,11 +158,7 @@ class ForestRules(Rules):
         total = np.zeros((holds.shape[1], len(self._rest)))
         # One after the other, so that the result for a row is always the same.
         for rule, mask in zip(self, holds, strict=True):
-            if self._ensemble.is_regression:
-                total[mask] += rule.label
-                continue
-            counts = np.array([rule.counts[label] for label in self.schema.classes])
-            total[mask] += counts / rule.n
+            total[mask] += _shares(self._ensemble, rule)
         n_holding = holds.sum(axis=0)
         total[n_holding == 0] = self._rest
         averages: Floats = total / np.maximum(n_holding, 1)[:, np.newaxis]
@@ -175,10 +174,8 @@ class ForestRules(Rules):
         target = "the prediction" if self.schema.target is None else self.schema.target
         frequent = ""
         if self.frequency:
-            high, low = percent(self.frequency[0]), percent(self.frequency[-1])
-            frequent = (
-                f" The first rule is in {high} of the trees, the last one in {low}."
-            )
+            high, low = percent(max(self.frequency)), percent(min(self.frequency))
+            frequent = f" Each rule is in {low} to {high} of the trees."
         otherwise = f"Otherwise, {word(target)} is {self._default}"
         if self._ensemble.is_regression:
             right = (
@@ -254,7 +251,7 @@ class _Found:
 def rules_of_forest(
     ensemble: FittedTrees, at_most: int = 20, max_conditions: int = 3
 ) -> ForestRules:
-    """Return at most so many rules of a forest, the most stable one first."""
+    """Return at most so many rules of a forest, the most useful one first."""
     for name, value in (("at_most", at_most), ("max_conditions", max_conditions)):
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ParameterError(
@@ -262,15 +259,19 @@ def rules_of_forest(
             )
     rows = _Rows.of(ensemble)
     found = _pooled(ensemble, rows, max_conditions)
-    # Of equally frequent rules, first those of few conditions.
+    # A rule of one tree is not stable. Of equally frequent rules, first those of few
+    # conditions.
+    several = min(2, len(ensemble))
     stable = sorted(
-        found, key=lambda key: (-len(found[key].trees), len(key), key_of(key))
+        (key for key, rule in found.items() if len(rule.trees) >= several),
+        key=lambda key: (-len(found[key].trees), len(key), key_of(key)),
     )
-    chosen = list(_judged(ensemble, rows, stable[: _JUDGED * at_most], found, at_most))
+    judged = list(_judged(ensemble, rows, stable[: _JUDGED * at_most], found))
+    chosen = [judged[at] for at in _useful(ensemble, rows, judged, at_most)]
     return ForestRules(
         ensemble,
-        [rule for rule, _ in chosen],
-        [frequency for _, frequency in chosen],
+        [each.rule for each in chosen],
+        [each.frequency for each in chosen],
         rows,
         OutOfBag.of(ensemble).score,
     )
@@ -336,33 +337,99 @@ def _threshold(condition: Condition) -> float:
     return float(condition.value) if condition.op in ("<=", ">") else 0.0  # type: ignore[arg-type]
 
 
+@dataclass(frozen=True)
+class _Judged:
+    """A rule, the share of trees that have it, and the training rows it holds for."""
+
+    rule: Rule
+    frequency: float
+    covered: Mask
+
+
 def _judged(
     ensemble: FittedTrees,
     rows: _Rows,
     stable: Sequence[Key],
     found: dict[Key, _Found],
-    at_most: int,
-) -> Iterator[tuple[Rule, float]]:
-    """Yield rules and their frequencies: those that are certain, and not redundant."""
+) -> Iterator[_Judged]:
+    """Yield the rules that are certainly better than none, the most frequent first."""
     usual = _usual(ensemble, rows.target, rows.weight)
     judge = _mean_rule if ensemble.is_regression else _class_rule
     coverage = _coverage(ensemble, rows.data)
-    # The covers so far, as orthogonal vectors; the first is that of every row.
-    basis = [np.full(len(rows.target), 1.0 / np.sqrt(len(rows.target)))]
-    n_found = 0
     for key in stable:
-        if n_found == at_most:
-            return
-        rule = found[key]
-        conditions = _conditions(ensemble.schema.columns, key, rule.thresholds)
+        pooled = found[key]
+        conditions = _conditions(ensemble.schema.columns, key, pooled.thresholds)
         covered = coverage.covered(conditions)
-        judged = judge(ensemble, rows, rule, conditions, covered)
-        new = _new_direction(covered, basis)
-        if new is None or not _tells(judged, ensemble.schema.classes, usual):
-            continue
-        basis.append(new)
-        n_found += 1
-        yield judged, len(rule.trees) / len(ensemble)
+        rule = judge(ensemble, rows, pooled, conditions, covered)
+        if _tells(rule, ensemble.schema.classes, usual):
+            yield _Judged(rule, len(pooled.trees) / len(ensemble), covered)
+
+
+def _useful(
+    ensemble: FittedTrees, rows: _Rows, judged: Sequence[_Judged], at_most: int
+) -> Iterator[int]:
+    """Yield the positions of rules, each the one that lowers the squared error most.
+
+    The error is that of the average of the rules that hold: of shares of the classes
+    (Brier's score), or of means. Rows without a rule have the mean of all of them. Of
+    equal ones the most frequent is chosen.
+    """
+    some = np.linspace(0, len(rows.target) - 1, min(len(rows.target), _ROWS))
+    at = some.astype(np.intp)
+    target, weight = rows.target[at, np.newaxis], rows.weight[at]
+    if not ensemble.is_regression:
+        target = target == np.arange(len(ensemble.schema.classes))
+    target = target.astype(np.float64)
+    values = [_shares(ensemble, each.rule) for each in judged]
+    holds = [np.flatnonzero(each.covered[at]) for each in judged]
+    total, number, error = 0.0 * target, 0.0 * weight, 0.0 * weight
+
+    def errors_of(rule: int) -> Floats:
+        """Return the errors of the rows that a rule holds for, with it."""
+        own = holds[rule]
+        together = (total[own] + values[rule]) / (number[own, np.newaxis] + 1)
+        errors: Floats = ((target[own] - together) ** 2).sum(axis=1) * weight[own]
+        return errors
+
+    def sums_of(rows: Ints) -> Floats:
+        """Return the weight of rows, and the sums of targets and of their squares."""
+        own, squares = weight[rows], (target[rows] ** 2).sum(axis=1)
+        return np.concatenate([[own.sum()], own @ target[rows], [own @ squares]])
+
+    rest = sums_of(np.arange(len(at)))
+    whole = now = _spread(rest)
+    left = list(range(len(judged)))
+    for _ in range(at_most):
+        with_rule = []
+        for rule in left:
+            own = holds[rule]
+            first = rest - sums_of(own[number[own] == 0])
+            change = float((errors_of(rule) - error[own]).sum())
+            with_rule.append(float(error.sum()) + change + _spread(first))
+        if not with_rule or now - min(with_rule) <= _LEAST_GAIN * whole:
+            return
+        now, best = min(with_rule), left.pop(int(np.argmin(with_rule)))
+        own = holds[best]
+        rest = rest - sums_of(own[number[own] == 0])
+        error[own] = errors_of(best)
+        total[own] += values[best]
+        number[own] += 1
+        yield best
+
+
+def _spread(sums: Floats) -> float:
+    """Return the squared error of the mean of rows, from their sums."""
+    weight, total, squares = sums[0], sums[1:-1], sums[-1]
+    return float(max(squares - total @ total / weight, 0.0)) if weight > 0 else 0.0
+
+
+def _shares(ensemble: FittedTrees, rule: Rule) -> Floats:
+    """Return what a rule predicts: its shares of the classes, or its mean."""
+    if ensemble.is_regression:
+        return np.array([float(rule.label)])
+    counts = np.array([rule.counts[label] for label in ensemble.schema.classes])
+    shares: Floats = counts / rule.n
+    return shares
 
 
 def _usual(ensemble: FittedTrees, target: Ints | Floats, weight: Floats) -> Floats:
@@ -383,19 +450,6 @@ def _tells(rule: Rule, classes: Sequence[Value], usual: Floats) -> bool:
     if classes:
         return low > float(usual[classes.index(rule.label)])
     return not low <= float(usual[0]) <= high
-
-
-def _new_direction(covered: Mask, basis: Sequence[Floats]) -> Floats | None:
-    """Return what is new about a cover; None if others add up to it.
-
-    So one of two complementary rules is left out, as in SIRUS.
-    """
-    cover: Floats = covered.astype(np.float64)
-    whole, left = float(cover @ cover), cover
-    for vector in basis:
-        left = left - (vector @ left) * vector
-    size = float(left @ left)
-    return left / np.sqrt(size) if size > _NEW * whole else None
 
 
 def _conditions(

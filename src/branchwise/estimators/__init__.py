@@ -114,7 +114,7 @@ class CARTClassifier(TreeClassifier):
 
     _algorithm = CART
     criterion: str | CriterionFunction = "gini"
-    missing: Policy = "largest"
+    missing: Policy = "learned"
     unseen: Policy = "largest"
 
 
@@ -136,7 +136,7 @@ class CARTRegressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
 
     _algorithm = CART
     criterion: str = "variance"
-    missing: Policy = "largest"
+    missing: Policy = "learned"
     unseen: Policy = "largest"
 
     def _check_criterion(self, criterion: object) -> None:

@@ -176,7 +176,7 @@ class GradientEstimator(BoostingEstimator):
     max_features: int | float | str | None = None
     max_leaf_nodes: int | None = None
     min_gain: float = 0.0
-    missing: Policy = "largest"
+    missing: Policy = "learned"
     unseen: Policy = "largest"
     max_bins: int | None = None
     categorical_features: object = "from_dtype"

@@ -75,7 +75,7 @@ class ForestReading(EnsembleEstimator):
         return self._read().best_tree(self.n_jobs)
 
     def rules(self, at_most: int = 20, max_conditions: int = 3) -> ForestRules:
-        """Return rules that many trees have, judged out of bag, the stablest first.
+        """Return rules that several trees have, judged out of bag, the best first.
 
         Parameters
         ----------

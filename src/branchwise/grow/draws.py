@@ -25,6 +25,8 @@ MIX_2 = 0x94D049BB133111EB
 CHILD = 0xD1B54A32D192ED03
 #: So must the numbers that random splits are made of.
 SPLIT = 0x8CB92BA72F3D8DD7
+#: And those that put the columns of a tree in order.
+ORDER = 0xE7037ED1A0B428DB
 
 
 def draws(keys: Keys, counters: Ints | Keys) -> Keys:
@@ -43,6 +45,12 @@ def tree_key(seed: int, tree: int) -> int:
     seeds = np.array([seed % 2**64], dtype=np.uint64)
     own = draws(seeds, np.array([seed // 2**64 % 2**64], dtype=np.uint64))
     return int(draws(own, np.array([tree], dtype=np.uint64))[0])
+
+
+def column_order(key: int, n_columns: int) -> Ints:
+    """Return the columns of a tree in random order."""
+    keys = np.array([key ^ ORDER], dtype=np.uint64)
+    return np.argsort(draws(keys, np.arange(n_columns)), kind="stable")
 
 
 def child_keys(keys: Keys, n_branches: Ints) -> Keys:

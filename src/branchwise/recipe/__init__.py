@@ -209,7 +209,7 @@ C45 = Recipe(
     collapse=True,
     pruning="error-based",
 )
-CART = Recipe("CART", "gini", missing="largest", unseen="largest", branching="two-way")
+CART = Recipe("CART", "gini", missing="learned", unseen="largest", branching="two-way")
 #: By the names of the command line.
 RECIPES = {
     "id3": ID3,

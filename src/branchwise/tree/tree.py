@@ -133,6 +133,16 @@ class Tree:
         present = (g for g in OPTIONAL_ARRAYS if getattr(self, g[0].name) is not None)
         return ARRAYS + tuple(spec for group in present for spec in group)
 
+    def with_columns(self, columns: Ints) -> Tree:
+        """Return the tree of a table in which its columns have these positions."""
+        position = np.append(columns, -1).astype(np.int64)
+        surrogate = self.surrogate_column
+        return replace(
+            self,
+            column=position[self.column],
+            surrogate_column=None if surrogate is None else position[surrogate],
+        )
+
     @cached_property
     def first_child(self) -> Ints:
         """Child of a branch: ``first_child[node] + branch``."""
