@@ -19,8 +19,9 @@ from branchwise.engines.base import Task
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.ensemble.stored_model import load
 from branchwise.files import dataset as part_files
-from branchwise.files.dataset import StreamedTable, files_of
+from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading
+from branchwise.files.table_paths import files_of
 from branchwise.recipe import C45, CART, ID3
 from branchwise.train.train import task_of
 from selection import first_fast
@@ -93,6 +94,7 @@ TEXTS = {
 
 @pytest.mark.parametrize("size", first_fast([1, 2**25, 5, 9], n_fast=2))
 @pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.filterwarnings("ignore:1 text column is read as numbers")
 def test_blocks_may_end_anywhere(name, size, write, monkeypatch):
     blocks_of(monkeypatch, size)
     path = write(TEXTS[name])

@@ -22,7 +22,8 @@ from branchwise.engines import subsamples
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.ensemble.fit import fit_ensemble
 from branchwise.ensemble.sampling import times_drawn
-from branchwise.files.dataset import StreamedTable, files_of
+from branchwise.files.dataset import StreamedTable
+from branchwise.files.table_paths import files_of
 from branchwise.grow.draws import draws
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from engine_tables import in_parts

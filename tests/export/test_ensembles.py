@@ -19,6 +19,8 @@ from mixed_ensembles import boosted_ensembles, random_boosting, random_ensemble
 from selection import first_fast
 
 ABLE = [name for name, target in exports.TARGETS.items() if target.ensembles]
+#: What starts quickly; tests of their own start the others once for several files.
+QUICK = [name for name in ABLE if name not in ("excel", "pmml")]
 
 
 def check(ensemble, target: str) -> None:
@@ -33,21 +35,21 @@ def check(ensemble, target: str) -> None:
     assert done.ok, str(done)
 
 
-@pytest.mark.parametrize("target", ABLE)
+@pytest.mark.parametrize("target", QUICK)
 @pytest.mark.parametrize("seeds", first_fast([(3, 9), range(28)]))
 def test_ensembles_of_every_kind_of_tree(target, seeds):
     for seed in seeds:
         check(random_ensemble(seed, seed), target)
 
 
-@pytest.mark.parametrize("target", ABLE)
+@pytest.mark.parametrize("target", QUICK)
 @pytest.mark.parametrize("seeds", first_fast([(3,), range(28)]))
 def test_boosting_of_every_kind_of_tree(target, seeds):
     for seed in seeds:
         check(random_boosting(seed, seed), target)
 
 
-@pytest.mark.parametrize("target", ABLE)
+@pytest.mark.parametrize("target", QUICK)
 @pytest.mark.parametrize(
     "drawn", first_fast([(12, (14, 15)), (12, (12, 13)), (13, range(12, 16))])
 )
@@ -58,7 +60,7 @@ def test_links_of_gradient_boosting(target, drawn):
         check(random_boosting(kind, seed), target)
 
 
-@pytest.mark.parametrize("target", ABLE)
+@pytest.mark.parametrize("target", QUICK)
 @pytest.mark.parametrize(
     "forest",
     [

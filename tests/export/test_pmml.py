@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
+import json
 import runpy
+import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from branchwise import ExportError, ID3Classifier, datasets, export, fit_tree
+from branchwise import (
+    BaggedTrees,
+    CARTRegressor,
+    ExportError,
+    ID3Classifier,
+    RandomForestClassifier,
+    datasets,
+    export,
+    fit_tree,
+)
 from branchwise import model_file as persist
 from branchwise.export import pmml
+from branchwise.export.base import _prediction as read_prediction
+from branchwise.export.base import (
+    ensemble_predictions,
+    plan_of,
+    run_in_folder,
+    same,
+    sample_of_rows,
+)
+from branchwise.export.verification import probe_rows
 from branchwise.model import Model
+from forest_tables import mixed
+from mixed_ensembles import boosted_ensembles, random_boosting, random_ensemble
 
 DRIVER = Path(pmml.__file__).parent / "templates/pmml_driver.py.txt"
 SPACE = "{http://www.dmg.org/PMML-4_4}"
@@ -85,6 +107,68 @@ def test_whole_numbers_beside_gaps_are_labels():
     assert prediction({"y": 1.0, "p": 0.5}, "y", ["0", "1"], ["p"]) == [1, 0.5]
     assert prediction({"y": True, "p": 1.0}, "y", ["true"], ["p"]) == [0, 1.0]
     assert prediction({"y": float("nan")}, "y", ["0", "1"], ["p"]) is None
+
+
+#: Runs the driver for several files in one process: Java starts slowly.
+SEVERAL = """
+import contextlib, runpy, sys
+driver = runpy.run_path("driver.py", run_name="driver")
+for number, target in enumerate(sys.argv[1:]):
+    sys.argv = ["driver.py", f"{number}.pmml", target]
+    with open(f"{number}.rows") as sys.stdin:
+        driver["main"]()
+"""
+
+
+def check_several(ensembles, n_rows=200):
+    """Compare what files of ensembles predict with the ensembles."""
+    if pmml._absent() is not None:
+        pytest.skip(str(pmml._absent()))
+    files = {"driver.py": DRIVER.read_bytes(), "several.py": SEVERAL.encode()}
+    wanted, targets = [], []
+    for number, ensemble in enumerate(ensembles):
+        plan = plan_of(ensemble)
+        rows = probe_rows(plan, n_rows)
+        used = [field.column for field in plan.fields]
+        sample = sample_of_rows(rows, ensemble.schema, used)
+        predictions = ensemble_predictions(ensemble, plan, sample, True)
+        wanted += [(plan, prediction) for prediction in predictions]
+        targets.append(pmml.Names(plan).target)
+        content = export.write(ensemble, "pmml", divided="unanswered")
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        files |= {f"{number}.pmml": content, f"{number}.rows": lines.encode()}
+    told = run_in_folder([[sys.executable, "several.py", *targets]], files).splitlines()
+    assert len(told) == len(wanted)
+    for line, (plan, prediction) in zip(told, wanted, strict=True):
+        got = read_prediction(json.loads(line), plan)
+        assert same(prediction, got, plan), (plan.about, prediction, got)
+
+
+def test_ensembles_that_were_fitted():
+    X, y = mixed(100)
+    estimators = (
+        RandomForestClassifier(n_estimators=3, max_depth=3),
+        RandomForestClassifier(n_estimators=4, max_depth=2, voting="hard"),
+        RandomForestClassifier(n_estimators=3, max_depth=3, costs=[[0, 3], [1, 0]]),
+        RandomForestClassifier(n_estimators=1, max_depth=0),
+        BaggedTrees(estimator=CARTRegressor(max_depth=3), n_estimators=3),
+    )
+    fitted = [one.fit(X, y).model_ for one in estimators[:-1]]
+    fitted.append(estimators[-1].fit(X.drop(columns="noise"), X["noise"]).model_)
+    links = [random_boosting(12, seed) for seed in range(12, 16)]
+    check_several([*fitted, *boosted_ensembles(), *links])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [random_ensemble, random_boosting])
+def test_ensembles_of_every_kind_of_tree(make):
+    check_several([make(seed, seed) for seed in range(28)], 100)
+
+
+def test_ensembles_are_refused_by_name():
+    divides = random_ensemble(3, 3)
+    with pytest.raises(ExportError, match="divided='unanswered'"):
+        export.write(divides, "pmml")
 
 
 def test_a_tree_that_asks_nothing():

@@ -64,7 +64,7 @@ RETIRED_NAMES = {
 }
 #: Where a word is not ours: keys of model files, names of other programs.
 ALLOWED = {
-    "src/branchwise/files/dataset.py": {"parts"},  # of pathlib.Path
+    "src/branchwise/files/table_paths.py": {"parts"},  # of pathlib.Path
     "src/branchwise/tree/tree.py": {"cut", "answer"},
     "src/branchwise/model_file/reader.py": {"answer", "cut"},
     "src/branchwise/recipe/parameters.toml": {"cut", "cuts", "min_significance"},

@@ -22,8 +22,9 @@ from branchwise.engines.prediction import (
     predicted_columns,
 )
 from branchwise.errors import ParameterError, counted
-from branchwise.files.dataset import StreamedTable, files_of
+from branchwise.files.dataset import StreamedTable
 from branchwise.files.read_table import STANDARD_STREAM
+from branchwise.files.table_paths import files_of
 from branchwise.files.write_table import (
     FILE_FORMATS,
     FileFormat,

@@ -302,7 +302,7 @@ class PassEngine:
         Grouping the rows costs a pass, so it is delayed until all nodes can be
         finished, or the counts of the level become too many.
         """
-        if not self._route.is_plain or not len(cases):
+        if self._plan.grid.fractions or not len(cases):
             return iter(())
         small = np.flatnonzero(cases <= self._runner.most_rows)
         cells = len(cases) * sum(self._plan.n_codes(index) for index in self._every)

@@ -415,9 +415,9 @@ class MemoryTable:
 
 def table_in_file(source: object) -> object:
     """Read a file into memory."""
-    from branchwise.files.dataset import files_of  # noqa: PLC0415  (only for files)
     from branchwise.files.number_columns import warn_numbers  # noqa: PLC0415
     from branchwise.files.read_table import TableFile  # noqa: PLC0415
+    from branchwise.files.table_paths import files_of  # noqa: PLC0415  (only for files)
 
     files = files_of(source)
     if len(files) > 1:

@@ -30,7 +30,7 @@ from branchwise.export.plan import (
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.text.as_html import asset
-from branchwise.tree.apply import Walker
+from branchwise.tree.apply import Arrivals, Walker
 from branchwise.tree.tree import Tree
 
 #: A label or number, and the probability of each class (none for numbers); None where
@@ -133,16 +133,22 @@ def model_predictions(
         ]
     left = _rejected(schema, tree.used_columns, recipe, sample)
     if leave_fractional:
-        left |= np.bincount(arrivals.row, minlength=len(left)) > 1
+        left |= _fractional(arrivals)
     for row in np.flatnonzero(left).tolist():
         predictions[row] = None
     return predictions
 
 
 def ensemble_predictions(
-    ensemble: ExportableEnsemble, plan: Plan, sample: Sample
+    ensemble: ExportableEnsemble,
+    plan: Plan,
+    sample: Sample,
+    leave_fractional: bool = False,
 ) -> list[Prediction]:
-    """Return the predictions of an ensemble; None for rows that it rejects."""
+    """Return the predictions of an ensemble; None for rows that it rejects.
+
+    None for fractional cases of any tree, too, if these are left out.
+    """
     values = ensemble.average(sample.data)
     predictions: list[Prediction] = [(row[0], ()) for row in values.tolist()]
     if plan.classes:
@@ -152,10 +158,18 @@ def ensemble_predictions(
             for code, row in zip(codes, values.tolist(), strict=True)
         ]
     used = [field.column for field in plan.fields]
-    rejected = _rejected(ensemble.schema, used, ensemble.recipe.tree, sample)
-    for row in np.flatnonzero(rejected).tolist():
+    left = _rejected(ensemble.schema, used, ensemble.recipe.tree, sample)
+    for tree in ensemble.trees if leave_fractional else ():
+        walker = Walker(ensemble.schema.columns, tree, ensemble.recipe.tree)
+        left |= _fractional(walker.walk(sample.data))
+    for row in np.flatnonzero(left).tolist():
         predictions[row] = None
     return predictions
+
+
+def _fractional(arrivals: Arrivals) -> NDArray[np.bool_]:
+    """Tell which rows arrive at several nodes."""
+    return np.bincount(arrivals.row, minlength=arrivals.n_rows) > 1
 
 
 def _rejected(

@@ -1,8 +1,9 @@
-"""Export to PMML 4.4: a TreeModel with predicates for missing and unseen values.
+"""Export to PMML 4.4: a TreeModel, or for an ensemble a MiningModel of them.
 
-No strategy of an evaluator is relied on but two: a comparison with a missing value is
-not true, and where no branch is true the node itself predicts. The predicates are made
-of single comparisons, because the quoting of PMML's arrays is read in different ways.
+The trees of an ensemble are a chain of segments, each of which adds what its tree
+predicts to the sums of the one before. A last segment makes predictions of the sums.
+The methods that PMML has for several models (average, majorityVote) leave it to the
+evaluator how numbers are rounded and which of two equal classes is the first.
 """
 
 from __future__ import annotations
@@ -12,13 +13,24 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from branchwise.data.table_schema import Value
+from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
 from branchwise.export.base import UNANSWERED, Options, Target, program_runner
-from branchwise.export.plan import Field, Plan, PlanSplit
+from branchwise.export.plan import Plan
+from branchwise.export.pmml_elements import (
+    all_of,
+    apply,
+    attribute,
+    constant,
+    field_ref,
+    is_known,
+    looked_up,
+    nodes,
+    plain,
+)
 from branchwise.text.as_html import markup, page
-from branchwise.tree.splits import AT_MOST, EVERY_BRANCH
 
 _TYPES = {"text": "string", "boolean": "boolean", "number": "double"}
 #: Readers of XML nest as deep as their stack allows.
@@ -27,22 +39,47 @@ _DEEPEST = 200
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
+class Names:
+    """What target, node and probabilities are called: no two alike, nor any column."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._taken = {field.name for field in plan.fields}
+        self.target = self.new(plan.target)
+        self.node = self.new("node")
+        self.probabilities = [
+            self.new(f"probability({plain(label)})") for label in plan.classes
+        ]
+
+    def new(self, name: str) -> str:
+        """Return a name that nothing else has."""
+        while name in self._taken:
+            name += "_"
+        self._taken.add(name)
+        return name
+
+
 def write(plan: Plan, options: Options) -> bytes:
     """Write the model."""
     _reject(plan, options)
-    node, *outputs = _output_names(plan)
+    names = Names(plan)
+    values: dict[str, Any] = {
+        "about": attribute(plan.about),
+        "columns": list(_columns(plan, names.target)),
+        "unseen": "returnInvalid" if plan.rejects_unseen else "asIs",
+        "missing": "returnInvalid" if plan.rejects_missing else "asIs",
+    }
+    if plan.trees:
+        values |= _chain(plan, names)
+        return page("export/templates/ensemble.pmml", **values).encode()
     written = page(
         "export/templates/tree.pmml",
-        about=_attribute(plan.about),
-        columns=list(_columns(plan)),
-        unseen="returnInvalid" if plan.rejects_unseen else "asIs",
-        missing="returnInvalid" if plan.rejects_missing else "asIs",
-        node=_attribute(node),
+        node=attribute(names.node),
         outputs=[
-            (_attribute(name), [repr(n.probabilities[code]) for n in plan.nodes])
-            for code, name in enumerate(outputs)
+            (attribute(name), [repr(n.probabilities[code]) for n in plan.nodes])
+            for code, name in enumerate(names.probabilities)
         ],
-        nodes=map(markup, _nodes(plan)),
+        nodes=map(markup, nodes(plan)),
+        **values,
     )
     return written.encode()
 
@@ -73,47 +110,17 @@ def _reject(plan: Plan, options: Options) -> None:
         raise ExportError("A column of a PMML file needs a name. Got ''; rename it.")
 
 
-def _quoted(value: object) -> str:
-    """Write an attribute's value."""
-    return '"' + "".join(map(_escaped, _plain(value))) + '"'
-
-
-def _attribute(value: object) -> str:
-    """Write an attribute's value for the template, which leaves it as it is."""
-    return markup(_quoted(value))
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return repr(value) if isinstance(value, (int, float)) else str(value)
-
-
-def _escaped(character: str) -> str:
-    if character in "&<>\"'\t\n\r" or not character.isprintable():
-        return f"&#{ord(character)};"
-    return character
-
-
-def _target_name(plan: Plan) -> str:
-    """Return the name of the target, which no column has."""
-    name = plan.target
-    while name in {field.name for field in plan.fields}:
-        name += "_"
-    return name
-
-
-def _columns(plan: Plan) -> Iterator[tuple[str, str, str, list[str]]]:
+def _columns(plan: Plan, target: str) -> Iterator[tuple[str, str, str, list[str]]]:
     """Yield name, kind, type and values of the columns, then of the target."""
     for field in plan.fields:
         kind = "continuous" if field.numeric else "categorical"
-        values = [*map(_attribute, field.values)]
-        yield _attribute(field.name), kind, _TYPES[field.kind], values
-    target, classes = _attribute(_target_name(plan)), [*map(_attribute, plan.classes)]
+        values = [*map(attribute, field.values)]
+        yield attribute(field.name), kind, _TYPES[field.kind], values
     if plan.is_regression:
-        yield target, "continuous", "double", []
+        yield attribute(target), "continuous", "double", []
     else:
-        yield target, "categorical", _class_type(plan), classes
+        classes = [*map(attribute, plan.classes)]
+        yield attribute(target), "categorical", _class_type(plan), classes
 
 
 def _class_type(plan: Plan) -> str:
@@ -126,161 +133,128 @@ def _class_type(plan: Plan) -> str:
     return "integer" if whole else "double"
 
 
-def _output_names(plan: Plan) -> list[str]:
-    """Return what the node and the probabilities are called: no two alike."""
-    taken = {field.name for field in plan.fields} | {_target_name(plan)}
-    names = []
-    for name in ("node", *(f"probability({_plain(label)})" for label in plan.classes)):
-        while name in taken:
-            name += "_"
-        taken.add(name)
-        names.append(name)
-    return names
+class _Derived:
+    """The fields that the last segment of an ensemble computes."""
+
+    def __init__(self, names: Names) -> None:
+        self._names = names
+        self.fields: list[tuple[str, str]] = []
+
+    def add(self, name: str, expression: str) -> str:
+        """Add a field, and return the expression that refers to it."""
+        free = self._names.new(name)
+        self.fields.append((attribute(free), markup(expression)))
+        return field_ref(free)
 
 
-def _nodes(plan: Plan) -> Iterator[str]:
-    """Yield the nodes, each within its parent."""
-    stack: list[int | str] = [0]
-    while stack:
-        entry = stack.pop()
-        if isinstance(entry, str):
-            yield entry
-            continue
-        node = plan.nodes[entry]
-        yield f'  <Node id="{entry}" score={_quoted(_score(plan, entry))}>'
-        yield _condition(plan, entry)
-        for label, probability in zip(plan.classes, node.probabilities, strict=False):
-            share = repr(probability)
-            yield (
-                f"  <ScoreDistribution value={_quoted(label)} "
-                f'recordCount="{share}" probability="{share}"/>'
-            )
-        stack.append("  </Node>")
-        if node.split is not None:
-            width = len(node.split.branches)
-            stack += [node.child(b) for b in reversed(range(width))]
-            if node.split.divides:
-                yield _without_prediction(plan, node.split, entry)
+def _chain(plan: Plan, names: Names) -> dict[str, Any]:
+    """Return the segments of an ensemble: its trees, and the last one."""
+    sums: dict[int, str] = {}
+    trees = []
+    for number, tree in enumerate(plan.trees):
+        result = names.new(f"tree {number + 1}")
+        added = _added(plan, number, result)
+        taken = [sums[at] for at in added if at in sums]
+        for at, one in added.items():
+            if at in sums:
+                added[at] = apply("+", field_ref(sums[at]), one)
+            sums[at] = names.new(f"sum {at + 1} of {number + 1}")
+        trees.append(
+            {
+                "result": attribute(result),
+                "taken": [*map(attribute, taken)],
+                "sums": [(attribute(sums[at]), markup(added[at])) for at in added],
+                "nodes": map(markup, nodes(tree, with_distributions=False)),
+            }
+        )
+    last = _last(plan, names, [sums[at] for at in range(plan.n_sums)])
+    return {"trees": trees, "numbers": plan.has_numbers, "last": last}
 
 
-def _score(plan: Plan, position: int) -> Value:
-    node = plan.nodes[position]
-    return plan.classes[node.label] if node.number is None else node.number
+def _added(plan: Plan, tree: int, result: str) -> dict[int, str]:
+    """Return what a tree adds to sums, by their positions.
 
-
-def _without_prediction(plan: Plan, split: PlanSplit, position: int) -> str:
-    """Return a branch without a score, for cases that the model would divide."""
-    field = plan.fields[split.field]
-    terms = []
-    if split.missing_to == EVERY_BRANCH:
-        terms.append(_is_missing(field))
-    if split.unseen_to == EVERY_BRANCH and not field.numeric:
-        terms.append(_is_unseen(field))
-    return f'  <Node id="divided {position}">{_any(terms)}</Node>'
-
-
-def _condition(plan: Plan, position: int) -> str:
-    """Return the predicate that leads to a node."""
-    parent = plan.parents[position]
-    if parent < 0:
-        return _all(list(_looked_at(plan)))
-    split, branch = plan.split_of(parent), position - plan.nodes[parent].first_child
-    field = plan.fields[split.field]
-    terms = _met(field, split, branch)
-    if split.surrogates:
-        terms.append(_stand_in(plan, split, branch))
-    elif split.missing_to == branch:
-        terms.append(_is_missing(field))
-    if split.unseen_to == branch and not field.numeric:
-        terms.append(_is_unseen(field))
-    return _any(terms)
-
-
-def _looked_at(plan: Plan) -> Iterator[str]:
-    """Yield what is true of every field, if only it is looked at.
-
-    Evaluators check a field when they first need it, and the model checks all.
+    Its result is its number, or the node by which a probability or vote is looked up.
     """
-    if plan.rejects_missing or plan.rejects_unseen:
-        for field in plan.fields:
-            yield _any([_is_missing(field), _is_known(field)])
+    if plan.has_numbers:
+        return {tree % plan.n_sums: field_ref(result)}
+    rows = [plan.added(tree, node) for node in plan.trees[tree].nodes]
+    return {
+        at: looked_up(result, numbers)
+        for at, numbers in enumerate(zip(*rows, strict=True))
+    }
 
 
-def _met(field: Field, split: PlanSplit, branch: int) -> list[str]:
-    """Return the comparisons of which one must be true for a known value."""
-    codes = split.branches[branch]
-    if not field.numeric:
-        return [_compared(field, "equal", field.values[code]) for code in codes]
-    if len(codes) > 1:
-        return [_is_known(field)]
-    side = "lessOrEqual" if codes == (AT_MOST,) else "greaterThan"
-    return [_compared(field, side, split.threshold)] if codes else []
+def _last(plan: Plan, names: Names, sums: list[str]) -> dict[str, Any]:
+    """Return the segment that makes predictions of sums."""
+    derived = _Derived(names)
+    totals = [apply("/", field_ref(s), constant(plan.divisor or 1.0)) for s in sums]
+    if plan.initial:
+        pairs = zip(sums, plan.initial, strict=True)
+        totals = [apply("+", field_ref(s), constant(start)) for s, start in pairs]
+    totals = [derived.add(f"total {at}", total) for at, total in enumerate(totals, 1)]
+    found = _linked(plan, totals, derived)
+    segment = {"taken": [*map(attribute, sums)], "derived": derived.fields}
+    if plan.is_regression:
+        return segment | {"number": derived.fields[-1][0], "labels": []}
+    outputs = zip(names.probabilities, found, strict=True)
+    return segment | {
+        "known": markup(all_of([*map(is_known, sums)])),
+        "probabilities": [(attribute(name), markup(one)) for name, one in outputs],
+        "labels": _labels(plan, found, derived),
+    }
 
 
-def _compared(field: Field, operator: str, value: object) -> str:
-    if value == 0 and field.kind == "number" and operator == "equal":
-        # To some programs the two zeros are different values.
-        both = [_predicate(field, operator, zero) for zero in ("0.0", "-0.0")]
-        return _any(both)
-    return _predicate(field, operator, value)
+def _linked(plan: Plan, totals: list[str], derived: _Derived) -> list[str]:
+    """Return predictions from the averages or margins of trees."""
+    if plan.link is None:
+        return totals
+    if plan.link == "exp":
+        return [derived.add("number", apply("exp", totals[0]))]
+    if plan.link == "logistic":
+        # The log odds of both classes: 0, and that of the second.
+        totals = [constant(0.0), *totals]
+    top = derived.add("top", apply("max", *totals))
+    powers = [
+        derived.add(f"power {at}", apply("exp", apply("-", total, top)))
+        for at, total in enumerate(totals, 1)
+    ]
+    whole = derived.add("sum of powers", apply("sum", *powers))
+    return [apply("/", power, whole) for power in powers]
 
 
-def _predicate(field: Field, operator: str, value: object) -> str:
-    name = _quoted(field.name)
-    what = f'operator="{operator}" value={_quoted(value)}'
-    return f"<SimplePredicate field={name} {what}/>"
+def _labels(plan: Plan, found: list[str], derived: _Derived) -> list[tuple[str, str]]:
+    """Return the classes, each with the predicate that is true if it is as good as any.
+
+    The first of them is the prediction.
+    """
+    scores = found
+    if plan.costs is not None and not plan.votes:
+        scores = [
+            derived.add(
+                f"score {code + 1}", _score([r[code] for r in plan.costs], found)
+            )
+            for code in range(len(found))
+        ]
+    best = derived.add("best", apply("max", *scores))
+    slack = apply("*", apply("abs", best), constant(TIE))
+    least = derived.add("least", apply("-", best, slack))
+    labels: list[tuple[str, str]] = []
+    for at, (label, score) in enumerate(zip(plan.classes, scores, strict=True), 1):
+        is_good = apply("greaterOrEqual", score, least)
+        derived.add(f"good {at}", apply("if", is_good, constant(1.0), constant(0.0)))
+        good = derived.fields[-1][0]
+        condition = f'<SimplePredicate field={good} operator="equal" value="1"/>'
+        labels.append((attribute(label), markup(condition)))
+    return labels
 
 
-def _is_missing(field: Field) -> str:
-    return f'<SimplePredicate field={_quoted(field.name)} operator="isMissing"/>'
-
-
-def _is_known(field: Field) -> str:
-    return f'<SimplePredicate field={_quoted(field.name)} operator="isNotMissing"/>'
-
-
-def _is_unseen(field: Field) -> str:
-    values: list[object] = list(field.values)
-    if field.kind == "number" and 0 in values:
-        values = [value for value in values if value != 0] + ["0.0", "-0.0"]
-    return _all([_predicate(field, "notEqual", value) for value in values])
-
-
-def _stand_in(plan: Plan, split: PlanSplit, branch: int) -> str:
-    """Return what must be true for surrogates to send a case down a branch."""
-    last = ["<True/>"] if split.missing_to == branch else ["<False/>"]
-    decided = _any(last)
-    for surrogate in reversed(split.surrogates):
-        field = plan.fields[surrogate.field]
-        silent = [_is_missing(field)]
-        if not field.numeric:
-            known = set(surrogate.branch_of)
-            codes = set(range(len(field.values)))
-            silent += [
-                _compared(field, "equal", field.values[code])
-                for code in sorted(codes - known)
-            ]
-            silent.append(_is_unseen(field))
-        mine = _met(field, surrogate, branch)
-        decided = _any([*mine, _all([_any(silent), decided])])
-    return _all([_is_missing(plan.fields[split.field]), decided])
-
-
-def _any(terms: Sequence[str]) -> str:
-    return _joined("or", terms) if terms else "<False/>"
-
-
-def _all(terms: Sequence[str]) -> str:
-    return _joined("and", terms) if terms else "<True/>"
-
-
-def _joined(operator: str, terms: Sequence[str]) -> str:
-    if len(terms) == 1:
-        return terms[0]
-    inner = "".join(terms)
-    return (
-        f'<CompoundPredicate booleanOperator="{operator}">{inner}</CompoundPredicate>'
-    )
+def _score(costs: Sequence[float], probabilities: Sequence[str]) -> str:
+    """Return minus the expected cost of a class."""
+    cost = constant(0.0)
+    for probability, of_class in zip(probabilities, costs, strict=True):
+        cost = apply("+", cost, apply("*", probability, constant(of_class)))
+    return apply("*", constant(-1.0), cost)
 
 
 def _absent() -> str | None:
@@ -293,7 +267,7 @@ def _absent() -> str | None:
 
 _EVALUATOR = program_runner(
     "JPMML-Evaluator",
-    lambda plan: [sys.executable, "pmml_driver.py", "tree.pmml", _target_name(plan)],
+    lambda plan: [sys.executable, "pmml_driver.py", "tree.pmml", Names(plan).target],
     "pmml_driver.py.txt",
     "tree.pmml",
     _absent,
@@ -304,4 +278,5 @@ TARGET = Target(
     write,
     lambda _: [_EVALUATOR],
     {"divided": ("refused", UNANSWERED)},
+    ensembles=True,
 )

@@ -343,10 +343,10 @@ def _verified(
     plan = plan_of(model)
     content = _written(target, plan, options)
     sample = _sample(model.schema, target, plan, given_rows)
+    leave_fractional = options.get("divided") == UNANSWERED
     if isinstance(model, ExportableEnsemble):
-        predictions = ensemble_predictions(model, plan, sample)
+        predictions = ensemble_predictions(model, plan, sample, leave_fractional)
     else:
-        leave_fractional = options.get("divided") == UNANSWERED
         predictions = model_predictions(
             model.schema, model.tree, model.recipe, sample, leave_fractional
         )

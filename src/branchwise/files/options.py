@@ -108,6 +108,7 @@ class Reading:
     max_size: int | None = None
     decimal: str | None = None
     thousands: str | None = None
+    merge_case: bool = False
     flags: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:

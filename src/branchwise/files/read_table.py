@@ -22,7 +22,8 @@ from branchwise.data.arrow import (
     pa,
 )
 from branchwise.data.number_format import NumberFormat, follows_any
-from branchwise.data.table_schema import check_names
+from branchwise.data.spellings import merged_spellings
+from branchwise.data.table_schema import Value, check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
@@ -116,6 +117,7 @@ class TableFile:
         only: Collection[str] | None = None,
         number_formats: Mapping[str, NumberFormat] | None = None,
         classes: str | None = None,
+        known_values: Mapping[str, Sequence[Value]] | None = None,
         allow_ambiguous: bool = False,
     ) -> Any:
         """Read columns into an Arrow table: numbers, and text as dictionary columns.
@@ -126,7 +128,8 @@ class TableFile:
         "false", in upper or lower case; ``only`` names the columns to read.
         ``number_formats`` are the conventions of the number columns of a model; without
         it they are detected, but for the column of the ``classes``. Columns that can be
-        read in two ways are an error, or stay text with ``allow_ambiguous``.
+        read in two ways are an error, or stay text with ``allow_ambiguous``. Where
+        spellings are merged, it is into the ``known_values`` of a column.
         """
         other = {*number_columns, *boolean_columns}
         if text_columns == "all":
@@ -173,9 +176,16 @@ class TableFile:
         typed = with_types(
             columns, number_columns, boolean_columns, numbers, self.location
         )
-        return declared_table(
-            typed, names, self._format.declared, numbers.written_formats
-        )
+        declared = self._format.declared
+        if self.reading.merge_case:
+            known_values = known_values or {}
+            typed = [
+                merged_spellings(column, known_values.get(name, ()))
+                if is_text(column.type) and name not in declared
+                else column
+                for name, column in zip(names, typed, strict=True)
+            ]
+        return declared_table(typed, names, declared, numbers.written_formats)
 
     def read_as_is(self) -> dict[str, list[Any]]:
         """Read all columns: of text formats every cell, of others every value."""
@@ -330,6 +340,7 @@ def read_table(
     max_size: str | int | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    merge_case: bool = False,
 ) -> Any:
     """Read a file into a table that ``fit`` accepts.
 
@@ -373,6 +384,9 @@ def read_table(
     decimal, thousands : str or None
         The decimal mark (``"."`` or ``","``) and the mark between thousands (also
         ``" "`` and ``"'"``), where a column does not tell: 1,234 may be 1.234 or 1234.
+    merge_case : bool
+        Whether texts that differ only in case or whitespace around them become one, the
+        most frequent of them.
 
     Returns
     -------

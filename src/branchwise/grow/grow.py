@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, downcast
 from branchwise.data.table_schema import Column
+from branchwise.data.weights import WeightGrid
 from branchwise.errors import DataError
 from branchwise.grow.choose import Stop, carried_out, stops, verdicts
 from branchwise.grow.criteria import ImpuritySums64
@@ -36,8 +37,8 @@ from branchwise.grow.random_splits import RandomSplits, check_random_splits
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import with_surrogates
 from branchwise.recipe import Recipe
-from branchwise.tree.splits import Splits, ragged
-from branchwise.tree.tree import ARRAYS, Tree
+from branchwise.tree.splits import Splits, Surrogates, ragged
+from branchwise.tree.tree import ARRAYS, SURROGATE_ARRAYS, Tree
 
 #: Bytes of each array of subtrees that are kept in memory.
 _IN_MEMORY = 2**20
@@ -64,12 +65,13 @@ class Grafts:
     def add(self, leaf: int, tree: Tree) -> None:
         """Store the subtree of a leaf."""
         if not self._arrays:
-            self._arrays = {spec.name: _Waiting(self._files) for spec in ARRAYS}
+            specs = (*ARRAYS, *SURROGATE_ARRAYS)
+            self._arrays = {spec.name: _Waiting(self._files) for spec in specs}
         self._leaves.append(leaf)
         self._sizes.append(len(tree))
         self.n_nodes += len(tree)
         for name, arrays in self._arrays.items():
-            arrays.append(getattr(tree, name))
+            arrays.append(_array_of(tree, name))
 
     def onto(self, tree: Tree) -> Tree:
         """Attach all subtrees, and release them."""
@@ -89,18 +91,34 @@ class Grafts:
         codes = self._joined("codes", tree, leaves, roots)
         new["codes"] = codes[ragged(first_code, taken)].astype(np.intp)
         del first_code
+        surrogates = Surrogates.of(
+            *(
+                self._joined(spec.name, tree, leaves, roots).astype(spec.dtype)
+                for spec in SURROGATE_ARRAYS
+            )
+        )
         for name in list(self._arrays):
             joined = self._joined(name, tree, leaves, roots)
             new[name] = joined[order].astype(getattr(tree, name).dtype)
-        return Tree(**new)
+        source = np.arange(roots[-1] + self._sizes[-1])
+        source[leaves] = roots
+        return Tree(**new).with_surrogates(surrogates.take(source[order]))
 
     def _joined(self, name: str, tree: Tree, leaves: Ints, roots: Ints) -> NDArray[Any]:
         """Join the arrays of one name, and release them."""
-        joined = self._arrays.pop(name).after(getattr(tree, name))
+        joined = self._arrays.pop(name).after(_array_of(tree, name))
         if name in _SPLIT:
             # A leaf gets the split of its subtree's root; no codes lead to that root.
             joined[leaves] = joined[roots]
         return joined
+
+
+def _array_of(tree: Tree, name: str) -> NDArray[Any]:
+    """Return an array of a tree; without surrogates, no node has any."""
+    array: NDArray[Any] | None = getattr(tree, name)
+    if array is not None:
+        return array
+    return np.zeros(len(tree) if name == "n_surrogates" else 0)
 
 
 class _Waiting:
@@ -180,15 +198,19 @@ def grow(
     progress: Progress | None = None,
     finish: Finish | None = None,
     drawn: ColumnDraws | None = None,
+    whole: WeightGrid | None = None,
 ) -> Tree:
     """Grow a tree from the rows of an engine; ``finish`` may grow some subtrees.
 
-    With ``drawn`` only random columns may split a node.
+    With ``drawn`` only random columns may split a node. Limits refer to the rows, or
+    to all cases of ``whole`` where these are the rows of a single node.
     """
     if drawn is not None and drawn.random_splits:
         check_random_splits(recipe.branching)
     with Grafts() as grafts:
-        tree = _by_levels(engine, columns, recipe, progress, finish, drawn, grafts)
+        tree = _by_levels(
+            engine, columns, recipe, progress, finish, drawn, whole, grafts
+        )
         return grafts.onto(tree)
 
 
@@ -199,13 +221,12 @@ def _by_levels(
     progress: Progress | None,
     finish: Finish | None,
     drawn: ColumnDraws | None,
+    whole: WeightGrid | None,
     grafts: Grafts,
 ) -> Tree:
     """Grow level by level; nodes whose subtrees are grown separately are leaves."""
     level = engine.totals()
-    n_cases = cases_of(level, recipe)
-    impurity_sums_at = impurity_sums_of(level, engine, recipe)
-    weight = weight_of(level, impurity_sums_at)
+    n_cases, weight, impurity_sums_at = _references(level, engine, recipe, whole)
     pieces = Levels(len(level))
     keys, batches = None if drawn is None else drawn.root_keys, None
     depth = 0
@@ -244,6 +265,21 @@ def _by_levels(
         if progress is not None:
             progress(pieces.n_nodes + len(level) + grafts.n_nodes)
     return pieces.tree()
+
+
+def _references(
+    root: Level, engine: Engine, recipe: Recipe, whole: WeightGrid | None
+) -> tuple[float, float, Callable[[Level], ImpuritySums64]]:
+    """Return the cases and the weight that limits refer to, and impurities in terms of
+    these: those of the root, or of all cases of ``whole``.
+    """  # noqa: D205
+    if whole is None:
+        impurity_sums_at = impurity_sums_of(root, engine, recipe)
+        weight = weight_of(root, impurity_sums_at)
+        return cases_of(root, recipe), weight, impurity_sums_at
+    everything = Level(np.array([[whole.total]]), np.array([whole.n_cases]))
+    n_cases = whole.total if recipe.weights_are_cases else whole.n_cases
+    return n_cases, whole.total, impurity_sums_of(everything, engine, recipe)
 
 
 def recount(

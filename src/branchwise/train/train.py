@@ -25,17 +25,18 @@ from branchwise.data.bins import (
     numbers_of_thresholds,
 )
 from branchwise.data.encoded_table import LRUCache, digest
-from branchwise.data.table_schema import Column, Value
-from branchwise.data.target import Classes, Scale
+from branchwise.data.table_schema import Column, Columns, Value
+from branchwise.data.target import Classes, Quantities, Scale
 from branchwise.data.weights import WeightGrid
 from branchwise.engines.base import Plan, Source, Task
-from branchwise.engines.chunk import Chunk, cells_of
+from branchwise.engines.chunk import Chunk, cells_of, memory_engine
 from branchwise.engines.level_engine import PassEngine
 from branchwise.engines.memory import Training, class_cases_of
 from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.grow import Progress, grow, recount
+from branchwise.grow.thresholds import positioned
 from branchwise.prune import error_based, subtrees
 from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
@@ -225,23 +226,32 @@ def _whole(
     target = training.prepared(grid)
     columns, data = training.columns, training.data
     if is_native(training, recipe):
-        if isinstance(target, Classes):
-            scale, labels, n_classes = None, target.labels, target.n_classes
-            grown = native.grow_native(
-                columns, data, labels, n_classes, grid, recipe, threads, progress, drawn
-            )
-        else:
-            scale = target.scale
-            grown = native.grow_numbers(
-                columns, data, target, grid, recipe, threads, progress, drawn
-            )
+        grown = _natively(columns, data, target, grid, recipe, threads, progress, drawn)
         if grown is not None:
+            scale = None if isinstance(target, Classes) else target.scale
             return finished(grown, scale, grid)
     # The reference takes bins as numbers.
     data = codes_as_numbers(columns, data)
     engine = replace(training, data=data).engine(grid)
     tree = grow(engine, columns, recipe, progress, drawn=drawn)
     return finished(tree, engine.scale, grid)
+
+
+def _natively(
+    columns: Sequence[Column],
+    data: Columns,
+    target: Classes | Quantities,
+    grid: WeightGrid,
+    recipe: Recipe,
+    *further: Any,
+) -> Tree | None:
+    """Grow a tree in the native kernel; None where only the reference can."""
+    if isinstance(target, Classes):
+        labels, n_classes = target.labels, target.n_classes
+        return native.grow_native(
+            columns, data, labels, n_classes, grid, recipe, *further
+        )
+    return native.grow_numbers(columns, data, target, grid, recipe, *further)
 
 
 def is_native(training: Training, recipe: Recipe) -> bool:
@@ -406,31 +416,33 @@ class Below:
 
     def __call__(self, chunk: Chunk) -> Tree:
         """Grow from rows of one node; limits refer to the whole table."""
-        tree = native.grow_native(
-            self.plan.schema.columns,
-            cells_of(chunk, self.plan),
-            chunk.target.astype(np.intp),
-            self.plan.n_classes,
-            self.plan.grid_of(chunk.weights),
-            self.recipe,
-        )
+        plan, columns = self.plan, self.plan.schema.columns
+        grid = plan.grid_of(chunk.weights)
+        # Thresholds at values are at those of the whole table.
+        recipe = replace(self.recipe, threshold="midpoint")
+        target = plan.target_of(chunk.target)
+        tree = _natively(columns, cells_of(chunk, plan), target, grid, recipe)
         if tree is None:
-            raise AssertionError("p-values are tested where all rows are counted")
+            tree = grow(memory_engine(chunk, plan), columns, recipe, whole=grid)
+        if self.recipe.threshold == "value":
+            tree = _converted(tree, dict(plan.values), _at_values)
         return tree
 
     @classmethod
     def serves(cls, plan: Plan, recipe: Recipe) -> bool:
-        """Whether the rows of a node are all that is needed.
+        """Whether the native kernel grows subtrees from the rows of a node."""
+        n_classes = max(plan.n_classes, 1)
+        # Even of a node without rows.
+        return native.serves(recipe) and native.holds(plan.schema.columns, n_classes, 0)
 
-        The thresholds of C4.5 are numbers of the whole table. p-values may be left to
-        the reference, whose limits refer to the rows that it is given. Surrogates are
-        not attached to a tree.
-        """
-        anywhere = recipe.threshold == "value" and bool(plan.values)
-        anywhere |= recipe.tests_splits or recipe.missing == "surrogate"
-        if anywhere or recipe.is_regression or not native.serves(recipe):
-            return False
-        return native.holds(plan.schema.columns, plan.n_classes, 0)  # of a small node
+
+def _at_values(threshold: Floats, column: Ints, values: Edges) -> Floats:
+    """Move thresholds between numbers down to numbers of the table."""
+    moved = threshold.copy()
+    for index, numbers in values.items():
+        own = (column == index) & ~np.isnan(threshold)
+        moved[own] = positioned(threshold[own], numbers, "value")
+    return moved
 
 
 def grown_by_engine(

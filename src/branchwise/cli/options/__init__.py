@@ -249,6 +249,7 @@ def reading_options(
     max_size: str | None = SHARED.option("--max-size"),
     decimal: str | None = SHARED.option("--decimal"),
     thousands: str | None = SHARED.option("--thousands"),
+    merge_case: bool = SHARED.flag("--merge-case"),
 ) -> Reading:
     """Return how a table is read."""
     options = dict(locals())

@@ -12,8 +12,9 @@ from branchwise.cli.support.training import Roles
 from branchwise.data.table_schema import check_names
 from branchwise.engines.base import source_class
 from branchwise.errors import ParameterError, quoted
-from branchwise.files.dataset import StreamedTable, files_of, is_many
+from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading
+from branchwise.files.table_paths import files_of, is_many
 
 _ENGINES = ("memory", "chunked", "sql", "dask", "spark")
 
@@ -110,6 +111,17 @@ def remote_source(
             "the column as numbers.",
         )
     reading: Reading = options["reading"]
+    check_idle(
+        {"--merge-case": reading.merge_case},
+        f"with --engine {engine}: it needs all rows in memory. Leave it out, or write "
+        "the values in one way.",
+    )
+    if engine != "chunked":
+        check_idle(
+            {"--decimal": reading.decimal, "--thousands": reading.thousands},
+            f"with --engine {engine}, where columns have types. Leave it out, or store "
+            "the column as numbers.",
+        )
     na_values = read_na_values(options["missing"])
     if engine == "sql":
         return _in_database(paths, reading, na_values, options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,8 @@ from branchwise.data.checks import Finding, grave_findings
 from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.frames import Frame, open_table, read_vector
 from branchwise.data.number_format import detect_texts, follows_any
-from branchwise.data.table_schema import Value
+from branchwise.data.spellings import folded, spellings
+from branchwise.data.table_schema import Column, Value
 from branchwise.errors import quoted
 from branchwise.files.number_columns import NumberColumns, two_readings
 from branchwise.files.options import HEADED_FORMATS, Reading, as_number
@@ -81,6 +82,9 @@ def _text_hint(name: str, raw: Coded) -> str:
     dressed = _dressed_numbers(name, raw)
     if dressed:
         return dressed
+    several = spellings(values)
+    if several:
+        return f"--merge-case if {_one_of_several(several)} are one value"
     if 0 < len(words) <= min(_FEW_WORDS, len(values) - 1):
         return f"numeric with {_as_missing(words)}"
     if is_identifier(raw):
@@ -91,6 +95,13 @@ def _text_hint(name: str, raw: Coded) -> str:
     if any(text != text.strip() for text in words):
         return "spaces around some values are part of them"
     return "one value only" if len(values) == 1 else ""
+
+
+def _one_of_several(several: Sequence[Sequence[str]]) -> str:
+    """Write spellings of values, at most so many."""
+    more = len(several) - _SHOWN
+    rest = f" ({more:,} more)" if more > 0 else ""
+    return "; ".join(quoted(group) for group in several[:_SHOWN]) + rest
 
 
 def present_values(raw: Coded) -> tuple[Value, ...]:
@@ -236,8 +247,9 @@ _MANY_CLASSES = 50
 
 
 def remark_classes(labels: Any, target: str, reporter: Reporter) -> None:
-    """Note numbers that are hardly meant as classes."""
+    """Note numbers that are hardly meant as classes, and spellings of one class."""
     raw = read_vector(labels, target)
+    remark_several(target, raw, reporter)
     classes = len(np.unique(raw.values)) if isinstance(raw, Numbers) else 0
     if classes >= _MANY_CLASSES:
         reporter.note(
@@ -255,12 +267,46 @@ def remark_columns(attributes: Any, text: Sequence[str], reporter: Reporter) -> 
         if has_no_value(raw):
             empty.append(name)
         elif isinstance(raw, Coded):
+            remark_several(name, raw, reporter)
             why = "" if name in text else why_text(name, raw)
             if why:
                 reporter.note(f"column {name!r} is {why}.")
     if empty:
         noun = "column" if len(empty) == 1 else "columns"
         reporter.note(f"no row has a value in {noun} {quoted(empty)}.")
+
+
+def remark_several(name: str, raw: RawColumn, reporter: Reporter) -> None:
+    """Note values of a column that differ only in case or whitespace."""
+    several = spellings(present_values(raw)) if isinstance(raw, Coded) else []
+    if several:
+        reporter.note(
+            f"values of column {name!r} differ only in case or spaces: "
+            f"{_one_of_several(several)}. --merge-case merges them."
+        )
+
+
+def remark_spellings(
+    own_names: Mapping[str, Column], table: Any, reporter: Reporter
+) -> None:
+    """Note values that a model would know in another spelling."""
+    frame = open_table(table)
+    for index, name in enumerate(frame.names):
+        column = own_names[name]
+        if column.value_type != "text":
+            continue
+        raw = frame.column(index)
+        known = {folded(str(value)) for value in column.categories}
+        unseen = [
+            value
+            for value in (raw.values if isinstance(raw, Coded) else ())
+            if value not in column.code_of and folded(str(value)) in known
+        ]
+        if unseen:
+            reporter.note(
+                f"column {name!r} has {quoted(unseen)}, which differ only in case or "
+                "spaces from values that the model knows; --merge-case merges them."
+            )
 
 
 def remark_findings(attributes: Any, classes: Any, reporter: Reporter) -> None:

@@ -23,6 +23,7 @@ from branchwise.cli.options import (
     takes,
 )
 from branchwise.cli.support import Reporter, print_json, print_lines
+from branchwise.cli.support.hints import remark_spellings
 from branchwise.data.columns import Coded, Numbers
 from branchwise.data.encode import columns_for
 from branchwise.data.frames import read_vector
@@ -115,7 +116,9 @@ def read_for_model(
         number_columns=types["number"],
         boolean_columns=types["boolean"],
         number_formats=number_formats(own_names),
+        known_values={name: column.categories for name, column in own_names.items()},
     )
+    remark_spellings(own_names, table, reporter)
     table = table.rename_columns([own_names[name].name for name in table.column_names])
     by_name = copy(model)
     by_name.schema = replace(model.schema, named=True)
@@ -308,7 +311,12 @@ def read_truth(model: Model | Ensemble, file: TableFile, target: str) -> Truth:
     """Read the true classes or numbers of the rows of a table."""
     noun = "class" if model.schema.classes else "number"
     text, numbers = ([target], []) if model.schema.classes else ([], [target])
-    table = file.read(only=[target], text_columns=text, number_columns=numbers)
+    table = file.read(
+        only=[target],
+        text_columns=text,
+        number_columns=numbers,
+        known_values={target: tuple(map(str, model.schema.classes))},
+    )
     raw = read_vector(table[target], target)
     known = raw.codes >= 0 if isinstance(raw, Coded) else ~np.isnan(raw.values)
     if isinstance(raw, Coded) != bool(model.schema.classes) or not known.any():

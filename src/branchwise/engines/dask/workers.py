@@ -22,7 +22,7 @@ from branchwise.engines.chunk import Chunk, Route, encode_chunk, joined, row_has
 from branchwise.engines.chunk import finished as finished_nodes
 from branchwise.engines.level_engine import merged, received, sent
 from branchwise.errors import BranchwiseError, DataError, counted
-from branchwise.tree.tree import ARRAYS, Tree
+from branchwise.tree.tree import ARRAYS, SURROGATE_ARRAYS, Tree
 
 _CHANGED = (
     "The rows were computed again because a worker was lost, and the result differs "
@@ -221,14 +221,24 @@ def block_of(blocks: tuple[Block, ...], number: int) -> Block:
     return blocks[number]
 
 
+#: What growth makes of a tree.
+_GROWN_ARRAYS = (*ARRAYS, *SURROGATE_ARRAYS)
 #: The arrays of a tree, downcast to the smallest types.
-SerialisedTree = tuple[NDArray[Any], ...]
+SerialisedTree = dict[str, NDArray[Any]]
+
+
+def serialised(tree: Tree) -> SerialisedTree:
+    """Return the arrays that a grown tree has, downcast."""
+    arrays = {spec.name: getattr(tree, spec.name) for spec in _GROWN_ARRAYS}
+    return {
+        name: downcast(array) for name, array in arrays.items() if array is not None
+    }
 
 
 def deserialised(arrays: SerialisedTree) -> Tree:
     """Return the tree of serialised arrays."""
-    pairs = zip(ARRAYS, arrays, strict=True)
-    return Tree(**{spec.name: array.astype(spec.dtype) for spec, array in pairs})
+    specs = (spec for spec in _GROWN_ARRAYS if spec.name in arrays)
+    return Tree(**{spec.name: arrays[spec.name].astype(spec.dtype) for spec in specs})
 
 
 @rejecting
@@ -239,7 +249,7 @@ def finished(
     rows = joined([block.rows for block in blocks])
     nodes = np.concatenate([block.nodes for block in blocks])
     return [
-        (node, tuple(downcast(getattr(tree, spec.name)) for spec in ARRAYS))
+        (node, serialised(tree))
         for node, tree in finished_nodes(rows, nodes, worker_plan.opened(payload))
     ]
 

@@ -1,0 +1,86 @@
+"""Values that differ only in case or whitespace are found, and merged on request."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from branchwise import DataError, read_table
+from branchwise.data.spellings import merged_spellings, spellings
+from branchwise.engines.chunked import ChunkedTable
+from branchwise.files.dataset import StreamedTable
+from branchwise.files.options import Reading
+from command_line import output, run
+
+
+def merged(texts, known=()):
+    return merged_spellings(pa.chunked_array([pa.array(texts)]), known).to_pylist()
+
+
+def test_spellings_of_a_value():
+    assert spellings(["Ja", " ja", "nein", "JA", 5, True]) == [["Ja", " ja", "JA"]]
+    assert spellings(["a", "b"]) == []
+
+
+def test_the_most_frequent_spelling_is_kept():
+    assert merged(["JA", "ja ", " ja", "Ja", "Ja", None, "x"]) == [
+        *["Ja"] * 5,
+        None,
+        "x",
+    ]
+    assert merged(["b", "B", "A", "a"]) == ["B", "B", "A", "A"]
+    assert merged([" ", "x"]) == [" ", "x"]
+    assert merged(["ja", "JA", "X"], ("Ja", "nein")) == ["Ja", "Ja", "X"]
+    # A model that knows two spellings keeps both.
+    assert merged(["ja", "JA", "jA"], ("ja", "JA")) == ["ja", "JA", "JA"]
+
+
+@pytest.fixture
+def answers(tmp_path):
+    path = tmp_path / "answers.csv"
+    rows = [("Ja", "good"), ("ja", "good"), ("ja", "Good"), ("nein", "bad")]
+    path.write_text("paid,class\n" + "".join(f"{a},{b}\n" for a, b in rows * 3))
+    return path
+
+
+def test_they_are_noted_and_merged(answers, tmp_path):
+    assert "--merge-case if 'Ja', 'ja' are one value" in output("schema", answers)
+    fit = "fit", answers, "-t", "class", "-a", "id3", "-o", tmp_path / "model.json"
+    err = run(*fit)[2]
+    for name, values in (("paid", "'Ja', 'ja'"), ("class", "'Good', 'good'")):
+        assert (
+            f"values of column {name!r} differ only in case or spaces: {values}. "
+            "--merge-case merges them." in err
+        )
+    assert "differ only" not in run(*fit, "--merge-case")[2]
+    schema = json.loads((tmp_path / "model.json").read_text())["schema"]
+    assert schema["classes"] == ["bad", "good"]
+    assert schema["columns"][0]["categories"] == ["ja", "nein"]
+
+
+def test_models_are_asked_with_the_spellings_that_they_know(answers, tmp_path):
+    model = tmp_path / "model.json"
+    run("fit", answers, "-t", "class", "-a", "id3", "-o", model, "--merge-case")
+    _, out, err = run("evaluate", model, answers)
+    assert "column 'paid' has 'Ja', which differ only in case or spaces from" in err
+    assert "accuracy 0.7500" in out
+    assert "accuracy 1.0000" in output("evaluate", model, answers, "--merge-case")
+
+
+def test_rows_in_chunks_are_refused(answers):
+    table = StreamedTable((str(answers),), Reading(merge_case=True))
+    with pytest.raises(DataError, match="merge_case needs all rows at once"):
+        ChunkedTable(table).names  # noqa: B018
+    code, _, err = run(
+        "fit", answers, "-t", "class", "--engine", "chunked", "--merge-case"
+    )
+    assert code == 2
+    assert "--merge-case has no effect with --engine chunked: it needs all rows" in err
+
+
+def test_declared_values_stay(tmp_path):
+    path = tmp_path / "a.arff"
+    path.write_text("@relation r\n@attribute a {x,X}\n@data\nx\nX\n")
+    assert read_table(path, merge_case=True)["a"].to_pylist() == ["x", "X"]
