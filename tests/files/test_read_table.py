@@ -331,13 +331,22 @@ def test_names_that_occur_twice(write):
 
 def test_columns_without_a_name(write):
     path = write(",a\n0,1\n")
-    assert error(path) == (
-        "Column 1 of data.csv has no name. Every column needs one: add it to the "
-        "header, or ignore what has none (''). If the first line is a row like the "
-        "others, read the file without a header."
-    )
+    assert cells(read_table(path)) == {"column_1": [0], "a": [1]}
     assert cells(read_table(path, ignore=[""])) == {"a": [1]}
-    assert error(write("a,, \n0,1,2\n")).startswith("Columns 2, 3 of data.csv have no")
+    assert cells(read_table(path, ignore=["column_1"])) == {"a": [1]}
+    several = read_table(write("column_3,, \n0,1,2\n"))
+    assert several.column_names == ["column_3", "column_2", "column_3_"]
+    named = write("a\n0\n")
+    assert error(named, ignore=[""]).startswith("data.csv has no column ''.")
+
+
+def test_whole_numbers_that_float64_cannot_hold(write):
+    ids = ["9007199254740993", "9007199254740992", "12345678901234567890123"]
+    path = write("id,x,y\n" + "".join(f"{number},1e20,1\n" for number in ids))
+    assert cells(read_table(path)) == {"id": ids, "x": [1e20] * 3, "y": [1] * 3}
+    assert cells(read_table(write("id\n9007199254740993\n?\n"))) == {
+        "id": ["9007199254740993", None]
+    }
 
 
 def test_names_that_are_not_there(write):

@@ -48,6 +48,7 @@ from branchwise.files.read_table import (
     MISSING,
     check_header,
     check_width,
+    filled_names,
     with_location,
     with_types,
 )
@@ -96,6 +97,7 @@ class ChunkFile:
     def __init__(self, path: str, how: StreamedTable, file_format: str) -> None:
         self.label = path
         self.names: tuple[str, ...] = ()
+        self.unnamed: tuple[str, ...] = ()
         self._how = how
         self._format = file_format
         self._declared: frozenset[str] = frozenset()
@@ -145,7 +147,7 @@ class _Delimited(ChunkFile):
             reading = replace(reading, separator="\t")
         content = contents(path, path, reading.most_bytes)
         self._file = DelimitedFile(content, path, reading)
-        self.names = self._file.names
+        self.names, self.unnamed = filled_names(self._file.names)
 
     def chunks(self, wanted: Sequence[str], kept: Sequence[str]) -> Chunks:
         position = {name: at for at, name in reversed(list(enumerate(self.names)))}
@@ -366,8 +368,12 @@ class StreamedTable:
     def _wanted(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are read; all named columns must exist."""
         said = (*self.text_columns, *self.number_columns, *self.boolean_columns)
-        check_names(self.label, names, (*said, *self.ignore, *(self.only or ())))
-        left = [name for name in names if name not in self.ignore]
+        ignored = {*self.ignore}
+        if "" in ignored and "" not in names:  # what the header does not name
+            unnamed = open_chunk_file(self.paths[0], self).unnamed
+            ignored = (ignored - {""}).union(unnamed) if unnamed else ignored
+        check_names(self.label, names, (*said, *ignored, *(self.only or ())))
+        left = [name for name in names if name not in ignored]
         return left if self.only is None else [n for n in left if n in self.only]
 
     def with_roles(

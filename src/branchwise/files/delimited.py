@@ -45,9 +45,10 @@ class DelimitedFile:
         self.label = label
         content = as_utf8(content, label, reading.encoding, reading.most_bytes)
         check_binary(content, label)
-        first = _first_line(content, label)
+        begin = _after_lines(content, reading.skip, label)
+        first = _first_line(content, begin, label)
         _check_other_text(first, label)
-        delimiter = reading.separator or _sniff(first, content)
+        delimiter = reading.separator or _sniff(first, content[begin:])
         #: The option that strips whitespace around cells, unless it is given.
         self.without_spaces = _without_spaces_option(reading, delimiter)
         if delimiter == WHITESPACE:
@@ -56,17 +57,19 @@ class DelimitedFile:
         elif len(delimiter) > 1:
             delimiter = delimiter[0]
             content = _without_spaces(content, delimiter, label)
-        lines = Lines(content, text_start(content), label)
+        begin = _after_lines(content, reading.skip, label)
+        lines = Lines(content, begin, label)
         for line in lines:
             if line.strip("\r\n"):
                 lines.put_back(line)
                 break
         # A name in quotes may go on in the next line.
         cells = tuple(next(csv_reader(lines, delimiter), ()))
-        start, before, names, header = lines.position, lines.count, cells, "its header"
+        start, before = lines.position, lines.count + reading.skip
+        names, header = cells, "its header"
         if not reading.has_header:
             names = reading.names or tuple(f"x{at}" for at in range(len(cells)))
-            start, before = text_start(content), 0
+            start, before = begin, reading.skip
             header = reading.option("names") if reading.names else "its first line"
             if len(names) != len(cells):
                 raise DataError(
@@ -74,6 +77,15 @@ class DelimitedFile:
                     f"has {len(names):,} names. Name every column, and check the "
                     "separator."
                 )
+        #: How many lines to skip for the header, if the first ones look like a title.
+        self.title_lines = 0
+        if reading.has_header and len(cells) == 1:
+            self.title_lines = reading.skip + _title_lines(content[begin:])
+        skip = f"{reading.option('skip')}{' ' if reading.flags else '='}"
+        self._title_advice = (
+            " Its first lines look like a title: leave them out with "
+            f"{skip}{self.title_lines}."
+        )
         self._records = Records(content, label, names, delimiter, start, before, header)
         self._has_header = reading.has_header
         self.names: tuple[str, ...] = names
@@ -83,7 +95,12 @@ class DelimitedFile:
     ) -> list[Any]:
         """Read columns as numbers, or as dictionaries of the text in the file."""
         self._check_header_again(self._records)
-        return self._records.load(indices, text, missing)
+        try:
+            return self._records.load(indices, text, missing)
+        except DataError as error:
+            if not self.title_lines:
+                raise
+            raise DataError(f"{error}{self._title_advice}") from None
 
     def blocks(self, size: int) -> Iterator[Records]:
         """Yield the rows in blocks of about so many bytes."""
@@ -120,8 +137,32 @@ def _without_spaces_option(reading: Reading, delimiter: str) -> str | None:
     return f"{reading.option('separator')} '{delimiter} '"
 
 
-def _first_line(content: Buffer, label: str) -> str:
+def _after_lines(content: Buffer, n_lines: int, label: str) -> int:
+    """Return where the text begins after so many lines."""
+    if not n_lines:
+        return text_start(content)
     lines = Lines(content, text_start(content), label)
+    for _ in range(n_lines):
+        if next(lines, None) is None:
+            break
+    return lines.position
+
+
+def _title_lines(content: Buffer) -> int:
+    """Return how many lines without a delimiter are before those that all have some."""
+    lines = [line.rstrip("\r\n") for line in _sample(content, blank=True)]
+    for mark in _DELIMITERS:
+        counts = [_QUOTED.sub("", line).count(mark) for line in lines]
+        first = next((at for at, count in enumerate(counts) if count), 0)
+        numbered = list(zip(lines, counts, strict=True))[first:]
+        table = {count for line, count in numbered if line}
+        if first and len(table) == 1 and len(lines) - first > 1:
+            return first
+    return 0
+
+
+def _first_line(content: Buffer, begin: int, label: str) -> str:
+    lines = Lines(content, begin, label)
     first = next((line for line in lines if line.strip("\r\n")), None)
     if first is None:
         raise DataError(
@@ -160,14 +201,17 @@ def _sniff(first: str, content: Buffer) -> str:
     return WHITESPACE if len(sample) > 1 and len(widths) == 1 and widths != {1} else ","
 
 
-def _sample(content: Buffer) -> list[str]:
-    """Return the first whole lines; bytes that are no text do not matter here."""
+def _sample(content: Buffer, blank: bool = False) -> list[str]:
+    """Return the first whole lines; bytes that are no text do not matter here.
+
+    With ``blank`` also those that are empty.
+    """
     start = text_start(content)
     head = content[start : start + _SAMPLE_BYTES]
     lines = [head[b:e].decode("utf-8", "replace") for b, e in line_spans(head, 0)]
     if len(head) == _SAMPLE_BYTES and len(lines) > 1:
         lines.pop()
-    return [line for line in lines if line.strip("\r\n")][:_SAMPLE_LINES]
+    return [line for line in lines if blank or line.strip("\r\n")][:_SAMPLE_LINES]
 
 
 def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:

@@ -65,6 +65,7 @@ _FOR: Mapping[str, frozenset[str]] = {
     "separator": DELIMITED_FORMATS,
     "encoding": TEXT_FORMATS,
     "header": HEADED_FORMATS,
+    "skip": HEADED_FORMATS,
     "names": HEADED_FORMATS,
     "names_file": HEADED_FORMATS | {"c4.5"},
     "sheet": frozenset(("excel",)),
@@ -100,6 +101,7 @@ class Reading:
     separator: str | None = None
     encoding: str | None = None
     header: bool = True
+    skip: int = 0
     names: tuple[str, ...] | None = None
     names_file: str | None = None
     sheet: str | None = None
@@ -127,6 +129,11 @@ class Reading:
             given = getattr(self, name)
             if given is not None:
                 object.__setattr__(self, name, checked(self.option(name), given))
+        if not isinstance(self.skip, int) or self.skip < 0:
+            raise ParameterError(
+                f"{self.option('skip')} must be a whole number of lines, 0 or more. "
+                f"Got {self.skip!r}."
+            )
         if self.decimal is not None and self.decimal == self.thousands:
             raise ParameterError(
                 f"{self.option('decimal')} and {self.option('thousands')} must be two "

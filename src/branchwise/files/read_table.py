@@ -15,19 +15,22 @@ from typing import Any, Literal
 
 from branchwise.data.arrow import (
     Reject,
+    as_dictionary,
     as_list,
+    compute,
     converted,
     declared_table,
     is_text,
     pa,
 )
+from branchwise.data.columns import LARGEST_EXACT
 from branchwise.data.number_format import NumberFormat, follows_any
 from branchwise.data.spellings import merged_spellings
 from branchwise.data.table_schema import Value, check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
-from branchwise.files.number_columns import NumberColumns, warn_numbers
+from branchwise.files.number_columns import NumberColumns, Reread, warn_numbers
 from branchwise.files.options import (
     DELIMITED_FORMATS,
     HEADED_FORMATS,
@@ -38,6 +41,7 @@ from branchwise.files.options import (
 )
 from branchwise.files.raw_bytes import STANDARD_STREAM
 from branchwise.files.typed_columns import untyped
+from branchwise.files.workbook import Workbook
 
 __all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
 
@@ -52,6 +56,7 @@ _NO_HEADER = (
 )
 #: The formats in which text that is written like numbers is read as such.
 DETECTED_FORMATS = DELIMITED_FORMATS | {"excel"}
+_INTEGER = "^[+-]?[0-9]+$"
 #: How many columns a message lists.
 _SHOWN = 20
 
@@ -77,6 +82,14 @@ class TableFile:
         label = "standard input" if name == STANDARD_STREAM else name
         self.file_format, self._format = open_format(name, label, self.reading, further)
         self.label = self._format.label
+        #: The names of the columns, in the order of the file; those that the header
+        #: does not name are ``unnamed``.
+        self.names: tuple[str, ...] = self._format.names
+        self.unnamed: tuple[str, ...] = ()
+        if self.file_format in HEADED_FORMATS:
+            self.names, self.unnamed = filled_names(self._format.names)
+        #: The columns of whole numbers that float64 cannot hold, which are text.
+        self.identifiers: tuple[str, ...] = ()
         #: The numbers that were read as they are written, not plainly.
         self.numbers = NumberColumns(self.reading, self.label)
         check_width(self.label, len(self.names))
@@ -89,9 +102,16 @@ class TableFile:
         return self._format.without_spaces
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the columns, in the order of the file."""
-        return self._format.names
+    def sheets(self) -> tuple[str, ...]:
+        """The sheet that is read, and then the others; none if it is no workbook."""
+        if not isinstance(self._format, Workbook):
+            return ()
+        return tuple(dict.fromkeys([self._format.sheet, *self._format.sheets]))
+
+    @property
+    def title_lines(self) -> int:
+        """How many lines to skip, if those before the header look like a title."""
+        return getattr(self._format, "title_lines", 0)
 
     @property
     def is_text(self) -> bool:
@@ -104,7 +124,8 @@ class TableFile:
 
     def check_names(self, names: Collection[str]) -> None:
         """Raise an error for a name that is not a column."""
-        check_names(self.label, self.names, names, self._trimmed)
+        known = (*self.names, "") if self.unnamed else self.names
+        check_names(self.label, known, names, self._trimmed)
 
     def read(
         self,
@@ -142,6 +163,8 @@ class TableFile:
                 "for both; name it only once."
             )
         wanted = set(self.names if only is None else only).difference(ignore)
+        if "" in ignore:
+            wanted.difference_update(self.unnamed)
         as_text = set(text_columns)
         indices = [i for i, name in enumerate(self.names) if name in wanted]
         check_header(
@@ -164,9 +187,13 @@ class TableFile:
             found = self._format.load(where, where, missing)
             return dict(zip(suspects, found, strict=True))
 
+        fixed = {*as_text, *number_columns, *boolean_columns, classes}
+        identifiers = self._long_integers(columns, fixed, reread)
+        self.identifiers = tuple(identifiers)
+        columns |= identifiers
         if self.file_format in DETECTED_FORMATS:
-            fixed = {*as_text, *boolean_columns, *self._format.declared, classes}
-            looked_at = [name for name in names if name not in fixed]
+            known_kind = {*as_text, *boolean_columns, classes, *self.identifiers}
+            looked_at = [name for name in names if name not in known_kind]
         else:
             looked_at = [name for name in names if name in number_columns]
         columns |= numbers.detected(columns, looked_at, reread if delimited else None)
@@ -187,11 +214,57 @@ class TableFile:
             ]
         return declared_table(typed, names, declared, numbers.written_formats)
 
+    def _long_integers(
+        self, columns: Mapping[str, Any], fixed: Collection[str | None], reread: Reread
+    ) -> dict[str, Any]:
+        """Return columns of integers that float64 cannot hold, as text."""
+        # Integers beyond 64 bits are read from CSV as fractions, and so is 1e300.
+        delimited = self.file_format in DELIMITED_FORMATS
+        suspects = [
+            name
+            for name, column in columns.items()
+            if name not in fixed
+            and (delimited or pa.types.is_integer(column.type))
+            and _beyond_exact(column)
+        ]
+        texts = reread(suspects) if suspects else {}
+        return {name: text for name, text in texts.items() if _all_digits(text)}
+
     def read_as_is(self) -> dict[str, list[Any]]:
         """Read all columns: of text formats every cell, of others every value."""
         table = self.read(missing=(), text_columns="all" if self.is_text else ())
         columns = untyped(table.columns)
         return dict(zip(table.column_names, map(as_list, columns), strict=True))
+
+
+def filled_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Name the columns that a header does not name by their number: ``column_3``.
+
+    Returns all names, and these.
+    """
+    unnamed = [at for at, name in enumerate(names) if not name.strip()]
+    found = list(names)
+    for at in unnamed:
+        name = f"column_{at + 1}"
+        while name in found:
+            name += "_"
+        found[at] = name
+    return tuple(found), tuple(found[at] for at in unnamed)
+
+
+def _beyond_exact(column: Any) -> bool:
+    """Whether numbers are beyond 2**53, where float64 does not hold all integers."""
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+        return False
+    ends = compute.min_max(column).as_py().values()
+    return any(end is not None and abs(end) > LARGEST_EXACT for end in ends)
+
+
+def _all_digits(texts: Any) -> bool:
+    """Whether all texts of a dictionary column are whole numbers without exponents."""
+    distinct = as_dictionary(texts).dictionary
+    return bool(compute.all(compute.match_substring_regex(distinct, _INTEGER)).as_py())
 
 
 def check_width(label: str, n_columns: int) -> None:
@@ -332,6 +405,7 @@ def read_table(
     separator: str | None = None,
     encoding: str | None = None,
     header: bool = True,
+    skip: int = 0,
     names: Sequence[str] | None = None,
     names_file: str | os.PathLike[str] | None = None,
     sheet: str | int | None = None,
@@ -370,6 +444,9 @@ def read_table(
         mark says.
     header : bool
         Whether the first row has the names of the columns; else they are x0, x1, ...
+        A column without a name is called by its number, such as ``column_3``.
+    skip : int
+        How many lines, or rows of a sheet, are above the header.
     names : sequence of str or None
         The names of the columns of a file without a header.
     names_file : str, path or None

@@ -336,7 +336,11 @@ class Workbook:
         most = _MOST_BYTES if reading.max_size is None else reading.max_size
         whole = bytes(content)
         _check_size(whole, label, most)
-        rows, self._first_row = _sheet(whole, label, reading.sheet)
+        self.sheet, self.sheets, rows, self._first_row = _sheet(
+            whole, label, reading.sheet
+        )
+        rows = rows[reading.skip :]
+        self._first_row += reading.skip
         if not rows:
             raise DataError(
                 f"{label} has no cells on that sheet. Choose another sheet."
@@ -377,8 +381,11 @@ class Workbook:
 
 def _sheet(
     content: bytes, label: str, wanted: str | None
-) -> tuple[list[list[Any]], int]:
-    """Return the rows of a sheet, and the number of the first one from 1."""
+) -> tuple[str, tuple[str, ...], list[list[Any]], int]:
+    """Return the name of a sheet, those of all, its rows, and the first one's number.
+
+    Rows are numbered from 1.
+    """
     try:
         import python_calamine as calamine  # noqa: PLC0415
     except ImportError:
@@ -401,7 +408,7 @@ def _sheet(
         if type(error).__name__ != "PanicException":
             raise
         raise _damaged(label, "its cells cannot be read") from None
-    return rows, (begin[0] if begin else 0) + 1
+    return name, tuple(book.sheet_names), rows, (begin[0] if begin else 0) + 1
 
 
 def _choose(names: Sequence[str], label: str, wanted: str | None) -> str:

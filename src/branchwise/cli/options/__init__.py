@@ -241,6 +241,7 @@ def reading_options(
     separator: str | None = SHARED.option("--separator"),
     encoding: str | None = SHARED.option("--encoding"),
     no_header: bool = SHARED.flag("--no-header"),
+    skip: int = SHARED.option("--skip", 0, min=0),
     names: str | None = SHARED.option("--names"),
     names_file: str | None = SHARED.option("--names-file"),
     sheet: str | None = SHARED.option("--sheet"),

@@ -233,6 +233,29 @@ _NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?")
 
 def remark_header(file: TableFile, reading: Reading, reporter: Reporter) -> None:
     """Note a first line that looks like a row rather than names."""
+    if len(file.sheets) > 1 and reading.sheet is None:
+        reporter.note(
+            f"the sheet {file.sheets[0]!r} of {file.label} is read; others are "
+            f"{quoted(file.sheets[1:])} (--sheet)."
+        )
+    if file.title_lines:
+        reporter.note(
+            f"the first line of {file.label} looks like a title: --skip "
+            f"{file.title_lines} leaves out what is above the header."
+        )
+    if file.unnamed:
+        title = 2 * len(file.unnamed) > len(file.names) > 1
+        advice = "--skip 1 if the first line is a title" if title else ""
+        advice = advice or "--ignore '' leaves out those without a name"
+        reporter.note(
+            f"the header of {file.label} has no name for {quoted(file.unnamed)}; "
+            f"{advice}."
+        )
+    if file.identifiers:
+        reporter.note(
+            f"whole numbers beyond 2^53 are taken as names, for float64 does not hold "
+            f"all their digits: column {quoted(file.identifiers)} of {file.label}."
+        )
     numbers = [name for name in file.names if _NUMBER.fullmatch(name.strip())]
     headed = file.file_format in HEADED_FORMATS and reading.has_header
     if headed and 2 * len(numbers) > len(file.names):
