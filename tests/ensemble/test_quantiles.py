@@ -90,6 +90,7 @@ def test_blocks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = forest.predict_quantiles(new, QUANTILES)
     monkeypatch.setattr(module, "_MOST_ENTRIES", 40)
     monkeypatch.setattr(module, "_MOST_ROWS", 7)
+    monkeypatch.setattr(module, "_WALKED", 50)
     assert np.array_equal(whole, forest.predict_quantiles(new, QUANTILES))
     again = clone(forest).set_params(n_jobs=2).fit(X, y)
     assert np.array_equal(whole, again.predict_quantiles(new, QUANTILES))
@@ -148,3 +149,31 @@ def test_what_quantiles_need() -> None:
     numbers.samples = None
     with pytest.raises(ParameterError, match="Quantiles need the training rows"):
         numbers.predict_quantiles(X)
+
+
+def test_many_targets() -> None:
+    """Ranks of 13 bits are found in three steps."""
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"x": rng.random(6000), "c": rng.choice(list("abcde"), 6000)})
+    y = X["x"].to_numpy() * 5 + rng.normal(size=6000)
+    forest = RandomForestRegressor(n_estimators=4, min_samples_leaf=40).fit(X, y)
+    some = X.iloc[:8]
+    found = forest.predict_quantiles(some, QUANTILES)
+    samples = forest.model_.samples
+    weights = np.zeros((len(some), len(X)))
+    for tree, model in enumerate(forest.model_):
+        times = samples.times(tree)  # type: ignore[union-attr]
+        node, own = model.arrivals(X).node, model.arrivals(some).node
+        for row, at in enumerate(own):
+            inside = (node == at) * times
+            weights[row] += inside / inside.sum() / 4
+    for row, each in enumerate(weights):
+        assert found[row].tolist() == [_naive(each, y, q) for q in QUANTILES]
+
+
+@pytest.mark.parametrize("most", [1 << 8, 1 << 16, 1 << 20, 1 << 40])
+def test_the_order_of_nodes(most: int) -> None:
+    numbers = np.random.default_rng(1).integers(0, most, 2000)
+    numbers[::3] = numbers[0]
+    expected = np.argsort(numbers, kind="stable")
+    assert np.array_equal(module._stable_order(numbers, most), expected)

@@ -270,13 +270,13 @@ class FittedTrees:
         return total / total.sum() if total.sum() > 0 else total
 
 
-def blocks_of(data: Columns) -> list[Columns]:
+def blocks_of(data: Columns, size: int = _BLOCK) -> list[Columns]:
     """Divide encoded rows into blocks."""
-    starts = range(0, max(data.n_rows, 1), _BLOCK)
+    starts = range(0, max(data.n_rows, 1), size)
     return [
         Columns(
-            min(_BLOCK, data.n_rows - start),
-            tuple(cells[start : start + _BLOCK] for cells in data.data),
+            min(size, data.n_rows - start),
+            tuple(cells[start : start + size] for cells in data.data),
         )
         for start in starts
     ]

@@ -8,14 +8,14 @@ Forests", 2006). A row counts in a tree as often as it is in the tree's sample.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, distinct, run_starts
+from branchwise.data.arrays import Floats, Ints, run_starts
 from branchwise.data.table_schema import Columns
 from branchwise.ensemble.fitted_trees import FittedTrees, blocks_of
 from branchwise.ensemble.out_of_bag import row_weights, samples_of, taken
@@ -28,33 +28,87 @@ from branchwise.tree.tree import Tree, subtree_sums
 
 #: Targets of leaves, and rows, that are looked at together.
 _MOST_ENTRIES, _MOST_ROWS = 1 << 21, 1 << 12
+#: Rows that are sent down one tree after the other: trees stay in the caches.
+_WALKED = 1 << 16
+#: Bits of ranks that are looked at together, the first ones first.
+_BITS = 6
 #: A share this close below a quantile has reached it: shares are rounded.
 _TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True)
-class LeafTargets:
-    """The training targets in the leaves of a forest.
+class TreeTargets:
+    """The training targets in the nodes of a tree, and how many there are below.
 
-    ``targets`` are the distinct ones, sorted. The nodes of all trees are numbered one
-    tree after the other, from ``offset`` on; ``parent``, ``first_child`` and
-    ``n_children`` are their shape. Entries are the ranks of the targets that arrive at
-    a node and go no further, and their shares of its own weight; ``first`` is where
-    those of a node begin. ``own`` is the weight of these rows, ``below`` and
-    ``n_entries`` are weights and numbers of entries of whole subtrees.
+    Entries are the ranks of the targets that arrive at a node and go no further, and
+    their weights. Those of a subtree are adjacent: from ``first`` on, ``n_entries`` in
+    number and ``below`` in weight.
     """
 
-    targets: Floats
-    offset: Ints
-    parent: Ints
-    first_child: Ints
-    n_children: Ints
-    first: Ints
+    tree: Tree
     rank: NDArray[np.int32]
-    share: Floats
-    own: Floats
-    below: Floats
+    amount: Floats
+    first: Ints
     n_entries: Ints
+    below: Floats
+
+    def arrived(self, arrivals: Arrivals) -> Arrived:
+        """Return the targets of rows: those of the nodes where they arrive."""
+        node = arrivals.node
+        below = self.below[node]
+        # A leaf that no training row arrives at has the targets of its parent.
+        while (empty := below <= 0).any():
+            node = np.where(empty, self.tree.parent[node], node)
+            below = self.below[node]
+        start = np.arange(arrivals.n_rows + 1)
+        if not arrivals.undivided:
+            start = np.searchsorted(arrivals.row, start)
+        return Arrived(
+            self,
+            start,
+            arrivals.row,
+            self.first[node],
+            self.n_entries[node],
+            arrivals.share / below,
+        )
+
+
+class Arrived(NamedTuple):
+    """The targets of rows in a tree: ``start`` is where the arrivals of a row begin.
+
+    An arrival has ``length`` entries of the tree, from ``first`` on, times ``scale``.
+    """
+
+    targets: TreeTargets
+    start: Ints
+    row: Ints
+    first: Ints
+    length: Ints
+    scale: Floats
+
+    def sizes(self) -> Ints:
+        """Return the number of entries of each row."""
+        if len(self.length) == len(self.start) - 1:
+            return self.length
+        total = np.concatenate([[0], np.cumsum(self.length)])
+        sizes: Ints = np.diff(total[self.start])
+        return sizes
+
+    def entries(self, first: int, last: int) -> tuple[Ints, NDArray[np.int32], Floats]:
+        """Return the row, the rank and the weight of all targets of some rows."""
+        piece = slice(int(self.start[first]), int(self.start[last]))
+        length = self.length[piece]
+        at = ragged(self.first[piece], length)
+        weight = self.targets.amount[at] * np.repeat(self.scale[piece], length)
+        return np.repeat(self.row[piece] - first, length), self.targets.rank[at], weight
+
+
+@dataclass(frozen=True)
+class LeafTargets:
+    """The training targets in the leaves of a forest; ``targets`` are sorted."""
+
+    targets: Floats
+    trees: list[TreeTargets]
 
     @classmethod
     def of(cls, ensemble: FittedTrees, threads: int = 1) -> LeafTargets:
@@ -63,121 +117,75 @@ class LeafTargets:
         training, order = samples.training, samples.order
         target = training.target.astype(np.float64)
         weight = row_weights(training)
-        targets = distinct(target[order])
-        rank = np.searchsorted(targets, target)
+        targets, rank = np.unique(target[order], return_inverse=True)
+        # By rank, and in the order of contents, so that sums do not depend on the
+        # order of the table.
+        by_rank = np.argsort(rank, kind="stable")
+        order = order[by_rank]
+        ranks: NDArray[np.int32] = rank[by_rank].astype(np.int32)
+        data = taken(training.data, order)
 
-        def of_tree(tree: int) -> tuple[Any, ...]:
-            times = samples.times(tree)
-            # In the order of contents, so that the table's leaves no trace in sums.
-            rows = order[times[order] > 0]
-            arrivals = ensemble.walkers[tree].walk(taken(training.data, rows))
-            weights = weight[rows] * times[rows]
-            return _entries_of(ensemble.trees[tree], arrivals, rank[rows], weights)
+        def of_tree(tree: int) -> TreeTargets:
+            times = samples.times(tree)[order]
+            arrivals = ensemble.walkers[tree].walk(data)
+            return _targets_of(
+                ensemble.trees[tree], arrivals, ranks, weight[order] * times
+            )
 
-        found = in_order(of_tree, range(len(ensemble)), threads)
-        lists = [np.concatenate(column) for column in zip(*found, strict=True)]
-        count, ranks, share, own, below, n_entries = lists
-        trees = ensemble.trees
-        offset = np.cumsum([0, *map(len, trees)])
-        shifted = list(zip(trees, offset.tolist(), strict=False))
-        return cls(
-            targets,
-            offset[:-1],
-            np.concatenate([tree.parent + at for tree, at in shifted]),
-            np.concatenate([tree.first_child + at for tree, at in shifted]),
-            np.concatenate([tree.n_children for tree in trees]),
-            np.concatenate([[0], np.cumsum(count)]),
-            ranks,
-            share,
-            own,
-            below,
-            n_entries,
-        )
-
-    def arrived(
-        self, ensemble: FittedTrees, data: Columns
-    ) -> tuple[Ints, Ints, Floats]:
-        """Return where rows arrive in all trees, sorted by row: row, node, share."""
-        every = [walker.walk(data) for walker in ensemble.walkers]
-        row = np.concatenate([arrivals.row for arrivals in every])
-        node = np.concatenate(
-            [
-                arrivals.node + first
-                for arrivals, first in zip(every, self.offset.tolist(), strict=True)
-            ]
-        )
-        share = np.concatenate([arrivals.share for arrivals in every])
-        # Rows of a block fit in 16 bits, which are sorted without comparisons.
-        order = np.argsort(row.astype(np.uint16), kind="stable")
-        row, node, share = row[order], node[order], share[order]
-        # A leaf that no training row arrives at has the targets of its parent.
-        while (empty := self.below[node] <= 0).any():
-            node = np.where(empty, self.parent[node], node)
-        return row, node, share
-
-    def entries(
-        self, row: Ints, node: Ints, share: Floats
-    ) -> tuple[Ints, NDArray[np.int32], Floats]:
-        """Return the row, the rank and the weight of all targets of arrivals."""
-        row, node, share = self._at_leaves(row, node, share)
-        length = self.first[node + 1] - self.first[node]
-        at = ragged(self.first[node], length)
-        origin = np.repeat(np.arange(len(node)), length)
-        return row[origin], self.rank[at], self.share[at] * share[origin]
-
-    def _at_leaves(
-        self, row: Ints, node: Ints, share: Floats
-    ) -> tuple[Ints, Ints, Floats]:
-        """Divide cases that stop at nodes with children among all of the subtree."""
-        stopped = self.n_children[node] > 0
-        if not stopped.any():
-            return row, node, share
-        below = {at: self._descendants(at) for at in distinct(node[stopped]).tolist()}
-        pieces = [below.get(at, np.array([at])) for at in node.tolist()]
-        origin = np.repeat(np.arange(len(node)), list(map(len, pieces)))
-        leaf = np.concatenate(pieces)
-        portion = self.own[leaf] / self.below[node[origin]]
-        portion[~stopped[origin]] = 1.0
-        return row[origin], leaf, share[origin] * portion
-
-    def _descendants(self, node: int) -> Ints:
-        """Return a node and its descendants, those at which training rows arrive."""
-        start, stop, found = node, node + 1, []
-        # The descendants on a level are adjacent: children follow each other.
-        while start < stop:
-            found.append(np.arange(start, stop))
-            last = stop - 1
-            first, stop = self.first_child[start], self.first_child[last]
-            start, stop = int(first), int(stop + self.n_children[last])
-        every = np.concatenate(found)
-        return every[self.own[every] > 0]
+        return cls(targets, in_order(of_tree, range(len(ensemble)), threads))
 
 
-def _entries_of(
-    tree: Tree, arrivals: Arrivals, rank: Ints, weight: Floats
-) -> tuple[Any, ...]:
-    """Sort the targets of the rows of a tree by node and rank, and merge equal ones.
+def _targets_of(
+    tree: Tree, arrivals: Arrivals, rank: NDArray[np.int32], weight: Floats
+) -> TreeTargets:
+    """Sort the targets of the rows of a tree by node, and merge equal ones.
 
-    Returns, by node, the number of entries; by entry, rank and share; by node, weights
-    and the weights and numbers of subtrees.
+    The rows are sorted by rank.
     """
-    n_ranks = int(rank.max(initial=0)) + 1
-    key = arrivals.node * n_ranks + rank[arrivals.row]
-    order = np.argsort(key, kind="stable")
-    starts = run_starts(key[order])
-    amounts = (weight[arrivals.row] * arrivals.share)[order]
-    merged = np.add.reduceat(amounts, starts)
-    node, ranks = np.divmod(key[order][starts], n_ranks)
+    amounts = weight[arrivals.row]
+    kept = np.flatnonzero(amounts > 0)
+    amounts = amounts[kept] * arrivals.share[kept]
+    node, ranks = arrivals.node[kept], rank[arrivals.row[kept]]
+    order = _stable_order(node, len(tree))
+    node, ranks, amounts = node[order], ranks[order], amounts[order]
+    starts = run_starts(node * (int(rank[-1]) + 1) + ranks)
+    merged, node = np.add.reduceat(amounts, starts), node[starts]
     own = np.bincount(node, merged, minlength=len(tree)).astype(np.float64)
     count = np.bincount(node, minlength=len(tree))
-    return (
-        count,
-        ranks.astype(np.int32),
-        merged / own[node],
-        own,
-        subtree_sums(tree, own),
-        subtree_sums(tree, count),
-    )
+    n_entries = subtree_sums(tree, count)
+    first = _preorder(tree, count, n_entries)
+    # Of a node, entries are adjacent and in order already.
+    run = np.cumsum(count) - count
+    position = np.arange(len(node)) + np.repeat(first - run, count)
+    sorted_ranks, sorted_amounts = np.empty_like(ranks[starts]), np.empty_like(merged)
+    sorted_ranks[position], sorted_amounts[position] = ranks[starts], merged
+    below = subtree_sums(tree, own)
+    return TreeTargets(tree, sorted_ranks, sorted_amounts, first, n_entries, below)
+
+
+def _preorder(tree: Tree, count: Ints, below: Ints) -> Ints:
+    """Return where entries begin, a node before its children, each with its subtree."""
+    first = np.zeros(len(tree), dtype=np.intp)
+    for start, stop in list(tree.levels())[1:]:
+        parent, sizes = tree.parent[start:stop], below[start:stop]
+        before = np.cumsum(sizes) - sizes
+        siblings = before[tree.first_child[parent] - start]
+        first[start:stop] = first[parent] + count[parent] + before - siblings
+    return first
+
+
+def _stable_order(numbers: Ints, most: int) -> Ints:
+    """Return the stable order of numbers below ``most``, 16 bits at a time.
+
+    So few bits are sorted without comparisons.
+    """
+    order = np.argsort((numbers & 0xFFFF).astype(np.uint16), kind="stable")
+    if most > 1 << 16:
+        high = (numbers >> 16)[order]
+        if most <= 1 << 32:
+            high = high.astype(np.uint16)
+        order = order[np.argsort(high, kind="stable")]
+    return order
 
 
 def predict_quantiles(
@@ -192,14 +200,19 @@ def predict_quantiles(
     data = ensemble.encoded(X, n_jobs)
 
     def predicted(block: Columns) -> Floats:
-        row, node, share = leaves.arrived(ensemble, block)
+        arrived = [
+            targets.arrived(walker.walk(block))
+            for targets, walker in zip(leaves.trees, ensemble.walkers, strict=True)
+        ]
+        sizes = np.sum([each.sizes() for each in arrived], axis=0)
         found = [
-            _quantiles(leaves, row[piece] - first, node[piece], share[piece], n, wanted)
-            for first, n, piece in _pieces(leaves, row, node, block.n_rows)
+            _quantiles(leaves.targets, arrived, first, last, wanted)
+            for first, last in _pieces(sizes)
         ]
         return np.concatenate([np.empty((0, len(wanted))), *found])
 
-    found = np.concatenate(in_order(predicted, blocks_of(data), n_threads(n_jobs)))
+    blocks = blocks_of(data, _WALKED)
+    found = np.concatenate(in_order(predicted, blocks, n_threads(n_jobs)))
     return found if np.ndim(quantiles) else found[:, 0]  # type: ignore[arg-type]
 
 
@@ -223,58 +236,79 @@ def checked_quantiles(quantiles: object) -> Floats:
     return given
 
 
-def _pieces(
-    leaves: LeafTargets, row: Ints, node: Ints, n_rows: int
-) -> Iterator[tuple[int, int, slice]]:
-    """Divide arrivals, sorted by row: the first row, the number of rows, and where."""
-    n_entries = np.cumsum(leaves.n_entries[node])
-    starts = np.searchsorted(row, np.arange(n_rows + 1))
-    whole = np.concatenate([[0], n_entries])[starts]
-    first = 0
+def _pieces(sizes: Ints) -> Iterator[tuple[int, int]]:
+    """Divide rows, given their numbers of entries: the first row, and the one after."""
+    whole = np.concatenate([[0], np.cumsum(sizes)])
+    first, n_rows = 0, len(sizes)
     while first < n_rows:
         last = int(np.searchsorted(whole, whole[first] + _MOST_ENTRIES, "right")) - 1
         last = min(max(last, first + 1), first + _MOST_ROWS, n_rows)
-        yield first, last - first, slice(int(starts[first]), int(starts[last]))
+        yield first, last
         first = last
 
 
 def _quantiles(
-    leaves: LeafTargets,
-    row: Ints,
-    node: Ints,
-    share: Floats,
-    n_rows: int,
+    targets: Floats,
+    arrived: Sequence[Arrived],
+    first: int,
+    last: int,
     wanted: Floats,
 ) -> Floats:
-    """Return quantiles of rows by weight: first the range of ranks, then the rank."""
-    row, rank, weight = leaves.entries(row, node, share)
-    shift = max(1, len(leaves.targets) - 1).bit_length() // 2
-    width = 1 << shift
-    n_ranges = ((len(leaves.targets) - 1) >> shift) + 1
-    range_of, within = rank >> shift, rank & (width - 1)
-    sums = _cumulated(row * n_ranges + range_of, weight, n_rows, n_ranges)
-    every, result = np.arange(n_rows), np.empty((n_rows, len(wanted)))
+    """Return quantiles of some rows by weight."""
+    lists = zip(*(each.entries(first, last) for each in arrived), strict=True)
+    row, rank, weight = map(np.concatenate, lists)
+    n_rows = last - first
+    shift = max(_bits_of(len(targets)) - _BITS, 0)
+    range_of = rank >> shift
+    sums = _cumulated(row, range_of, weight, n_rows)
+    result = np.empty((n_rows, len(wanted)))
     for at, quantile in enumerate(wanted.tolist()):
         goal = sums[:, -1] * max(quantile - _TOLERANCE, 0.0)
-        chosen = _first_reaching(sums, goal)
-        before = np.where(chosen > 0, sums[every, chosen - 1], 0.0)
+        chosen, goal = _chosen(sums, goal)
         inside = range_of == chosen[row]
-        fine = _cumulated(
-            row[inside] * width + within[inside], weight[inside], n_rows, width
-        )
-        # The same sum in another order may be a little less.
-        rest = np.minimum(goal - before, fine[:, -1])
-        result[:, at] = leaves.targets[(chosen << shift) + _first_reaching(fine, rest)]
+        entries = row[inside], rank[inside], weight[inside]
+        result[:, at] = targets[_refined(*entries, chosen, goal, shift)]
     return result
 
 
-def _cumulated(key: Ints, weight: Floats, n_rows: int, width: int) -> Floats:
+def _refined(
+    row: Ints,
+    rank: NDArray[np.int32],
+    weight: Floats,
+    chosen: Ints,
+    goal: Floats,
+    shift: int,
+) -> Ints:
+    """Return the rank in which a goal is reached, within the first bits of each row."""
+    while shift:
+        bits = min(shift, _BITS)
+        shift -= bits
+        range_of = (rank >> shift) & ((1 << bits) - 1)
+        sums = _cumulated(row, range_of, weight, len(chosen))
+        # The same sum in another order may be a little less.
+        digit, goal = _chosen(sums, np.minimum(goal, sums[:, -1]))
+        chosen = (chosen << bits) + digit
+        inside = range_of == digit[row]
+        row, rank, weight = row[inside], rank[inside], weight[inside]
+    return chosen
+
+
+def _bits_of(n_targets: int) -> int:
+    return max(1, n_targets - 1).bit_length()
+
+
+def _cumulated(
+    row: Ints, range_of: NDArray[np.int32], weight: Floats, n_rows: int
+) -> Floats:
+    width = 1 << _BITS
+    key = row * width + range_of
     sums = np.bincount(key, weight, minlength=n_rows * width)
     return np.cumsum(sums.reshape(n_rows, width), axis=1, dtype=np.float64)
 
 
-def _first_reaching(sums: Floats, goal: Floats) -> Ints:
-    """Return where cumulated weights first reach a goal, and are above 0."""
+def _chosen(sums: Floats, goal: Floats) -> tuple[Ints, Floats]:
+    """Return where cumulated weights first reach a goal, and what is left of it."""
     reached = (sums >= goal[:, np.newaxis]) & (sums > 0)
     first: Ints = np.argmax(reached, axis=1)
-    return first
+    before = sums[np.arange(len(first)), first - 1]
+    return first, goal - np.where(first > 0, before, 0.0)
