@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         RandomForestClassifier,
         RandomForestRegressor,
     )
+    from branchwise.estimators.of_model import to_estimator
     from branchwise.files.read_table import read_table
     from branchwise.fit import fit_tree
     from branchwise.model import Model, pruning_path
@@ -68,6 +69,7 @@ __all__ = [
     "predict_rows",
     "pruning_path",
     "read_table",
+    "to_estimator",
 ]
 
 #: Public names by the module that has them; imported on first use, so that
@@ -97,6 +99,7 @@ _MODULES = {
         "GradientBoostingRegressor",
     ),
     "estimators.forest": ("RandomForestClassifier", "RandomForestRegressor"),
+    "estimators.of_model": ("to_estimator",),
     "files.read_table": ("read_table",),
     "fit": ("fit_tree",),
     "model": ("Model", "pruning_path"),

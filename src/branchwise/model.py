@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from branchwise.errors import ParameterError, counted
 from branchwise.text.conditions import PICTURED_VALUES, SHOWN_VALUES
@@ -506,11 +506,24 @@ class Model(Reading, Showing):
 
         return model_file.to_bytes(self.schema, self.tree, self.recipe)
 
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Return the model that the content of a model file holds."""
+        from branchwise import model_file
+
+        return cls(*model_file.tree_from_bytes(content, "the content"))
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, whole or not at all."""
         from branchwise import model_file
 
         model_file.save(path, self.schema, self.tree, self.recipe)
+
+    def to_estimator(self) -> Any:
+        """Return the fitted estimator: :func:`~branchwise.to_estimator`."""
+        import branchwise
+
+        return branchwise.to_estimator(self)
 
 
 def pruning_path(model: Model, X: object = None, y: object = None) -> PruningTable:

@@ -156,8 +156,8 @@ def test_every_folder_has_a_rung():
 def test_modules_import_from_lower_rungs(module):
     for imported in inner_imports(module):
         if imported == "":
-            # The version is the one thing to know about the package as a whole.
-            assert module in ("cli.main", "report.page")
+            # The version, and the estimator of a model, which is above it.
+            assert module in ("cli.main", "report.page", "model", "ensemble.ensemble")
         elif folder(imported) != folder(module):
             below = ORDER.index(folder(imported)) < ORDER.index(folder(module))
             assert below, f"{module} imports {imported}"

@@ -271,6 +271,12 @@ class Ensemble(SavedTrees):
         """
         return summary_of(self, n_jobs)
 
+    def to_estimator(self) -> Any:
+        """Return the fitted estimator: :func:`~branchwise.to_estimator`."""
+        import branchwise  # noqa: PLC0415  (it is above this module)
+
+        return branchwise.to_estimator(self)
+
     def to_html(
         self,
         path: str | os.PathLike[str] | None = None,

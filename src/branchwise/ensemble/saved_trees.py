@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from typing import Self
 
 from branchwise import model_file
 from branchwise.ensemble.fitted_trees import FittedTrees
+from branchwise.errors import ModelFileError
 
 
 class SavedTrees(FittedTrees):
@@ -28,6 +30,17 @@ class SavedTrees(FittedTrees):
     def to_bytes(self) -> bytes:
         """Return the content of the model file."""
         return model_file.ensemble_to_bytes(self.stored)
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """Return the ensemble that the content of a model file holds."""
+        stored = model_file.from_bytes(content, "the content")
+        if not isinstance(stored, model_file.StoredEnsemble):
+            raise ModelFileError(
+                "the content holds a single tree, and an ensemble is needed here. Open "
+                "it with branchwise.load or Model.from_bytes."
+            )
+        return cls(*stored)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model file, whole or not at all. It has no training rows."""

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import os
+from typing import BinaryIO
 
 from branchwise import model_file
 from branchwise.ensemble.ensemble import Ensemble
+from branchwise.errors import ParameterError
 from branchwise.model import Model
 
 
-def load(path: str | os.PathLike[str]) -> Model | Ensemble:
+def load(path: str | os.PathLike[str] | BinaryIO | bytes) -> Model | Ensemble:
     """Open a model file. This never runs code from the file.
 
     Parameters
     ----------
-    path : str or path
+    path : str, path, file or bytes
         A file written by :meth:`Model.save`, by ``Ensemble.save`` or by ``branchwise
-        fit``.
+        fit``: its path, an open file that gives bytes, or its content.
 
     Returns
     -------
@@ -24,7 +26,15 @@ def load(path: str | os.PathLike[str]) -> Model | Ensemble:
         The model, which predicts exactly as the one that was saved: a
         :class:`~branchwise.Model` for a single tree, an ``Ensemble`` for several.
     """
-    return model_of(model_file.load(path))
+    if isinstance(path, bytes | bytearray | memoryview):
+        return model_of(model_file.from_bytes(bytes(path), "the content"))
+    if isinstance(path, str | os.PathLike):
+        return model_of(model_file.load(path))
+    if not hasattr(path, "read"):
+        raise ParameterError(
+            f"path must be a path, an open file or bytes. Got {path!r}."
+        )
+    return model_of(model_file.from_bytes(model_file.bytes_of(path), "the file"))
 
 
 def model_of(

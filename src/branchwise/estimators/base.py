@@ -21,6 +21,7 @@ from branchwise.data.cache import Fingerprints
 from branchwise.data.table_schema import Schema
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.estimators.model_methods import TreeMethods
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.prune import subtrees
@@ -148,7 +149,7 @@ class ProbabilityEstimator(ClassifierMixin, FittedEstimator):  # type: ignore[mi
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TreeEstimator(FittedEstimator):
+class TreeEstimator(TreeMethods, FittedEstimator):
     """Base class of estimators around :func:`~branchwise.fit.fit_tree`.
 
     The fields are parameters, which ``recipe/parameters.toml`` declares; the ones of

@@ -20,12 +20,13 @@ from branchwise.estimators.base import (
     one_dimensional,
     set_seen_columns,
 )
+from branchwise.estimators.model_methods import EnsembleMethods
 from branchwise.model import Model
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.recipe.parameters import PARAMETERS
 
 
-class EnsembleEstimator(FittedEstimator):
+class EnsembleEstimator(EnsembleMethods, FittedEstimator):
     """Base class of estimators around an :class:`~branchwise.ensemble.Ensemble`."""
 
     #: What fitted estimators have, for their docstrings.

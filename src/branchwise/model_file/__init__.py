@@ -17,6 +17,7 @@ from branchwise.model_file.layout import (
     StoredEnsemble,
     StoredTree,
 )
+from branchwise.model_file.parser import bytes_of
 from branchwise.model_file.reader import (
     from_bytes,
     load,
@@ -40,6 +41,7 @@ __all__ = [
     "VERSION",
     "StoredEnsemble",
     "StoredTree",
+    "bytes_of",
     "ensemble_to_bytes",
     "from_bytes",
     "load",

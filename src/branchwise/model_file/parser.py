@@ -6,7 +6,7 @@ import json
 import os
 from collections import Counter
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 
@@ -21,13 +21,9 @@ _BYTES_A_LIST = 16
 
 def content_of(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file."""
-    content = bytearray()
     try:
         with Path(path).open("rb") as file:
-            # In pieces: a special file may have no end.
-            while len(content) <= MAX_BYTES and (piece := file.read(_PIECE)):
-                content += piece
-            return bytes(content)
+            return bytes_of(file)
     except FileNotFoundError:
         reason = "There is no model file {}. Check the path."
     except IsADirectoryError:
@@ -36,6 +32,20 @@ def content_of(path: str | os.PathLike[str]) -> bytes:
         why = getattr(error, "strerror", None) or str(error)
         reason = f"The model file {{}} cannot be read: {why}."
     raise ModelFileError(reason.format(repr(os.fsdecode(path))))
+
+
+def bytes_of(file: BinaryIO) -> bytes:
+    """Return the bytes of an open file, up to one more than a model may have."""
+    content = bytearray()
+    # In pieces: a special file may have no end.
+    while len(content) <= MAX_BYTES and (piece := file.read(_PIECE)):
+        if not isinstance(piece, bytes):
+            raise ModelFileError(
+                "The file must give bytes. Got text; open it in binary mode, as "
+                "open(path, 'rb') does."
+            )
+        content += piece
+    return bytes(content)
 
 
 def parse(content: bytes) -> Any:

@@ -1,0 +1,58 @@
+"""Methods of models that fitted estimators have, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sklearn.utils.validation import check_is_fitted
+
+from branchwise.ensemble.ensemble import Ensemble
+from branchwise.model import Model
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def _of_model(
+    method: Callable[Concatenate[Any, _Parameters], _Result],
+) -> Callable[Concatenate[Any, _Parameters], _Result]:
+    """Return a method of estimators that calls this one of their ``model_``."""
+
+    @wraps(method)
+    def call(
+        self: Any, *args: _Parameters.args, **kwargs: _Parameters.kwargs
+    ) -> _Result:
+        check_is_fitted(self)
+        return method(self.model_, *args, **kwargs)
+
+    return call  # type: ignore[return-value]  # of the name of self
+
+
+class TreeMethods:
+    """What estimators of single trees have from their :class:`~branchwise.Model`."""
+
+    rules = _of_model(Model.rules)
+    generalised_rules = _of_model(Model.generalised_rules)
+    steps = _of_model(Model.steps)
+    explain = _of_model(Model.explain)
+    what_if = _of_model(Model.what_if)
+    shap = _of_model(Model.shap)
+    to_text = _of_model(Model.to_text)
+    to_html = _of_model(Model.to_html)
+    to_svg = _of_model(Model.to_svg)
+    to_dot = _of_model(Model.to_dot)
+    to_mermaid = _of_model(Model.to_mermaid)
+    export = _of_model(Model.export)  # type: ignore[arg-type]
+    to_bytes = _of_model(Model.to_bytes)
+    save = _of_model(Model.save)
+
+
+class EnsembleMethods:
+    """What estimators of ensembles have from their ``Ensemble``."""
+
+    shap = _of_model(Ensemble.shap)
+    export = _of_model(Ensemble.export)  # type: ignore[arg-type]
+    to_bytes = _of_model(Ensemble.to_bytes)
+    save = _of_model(Ensemble.save)
