@@ -18,9 +18,8 @@ from forest_tables import mixed
 from mixed_ensembles import boosted_ensembles, random_boosting, random_ensemble
 from selection import first_fast
 
-ABLE = [name for name, target in exports.TARGETS.items() if target.ensembles]
 #: What starts quickly; tests of their own start the others once for several files.
-QUICK = [name for name in ABLE if name not in ("excel", "pmml")]
+QUICK = [name for name in exports.TARGETS if name not in ("excel", "pmml")]
 
 
 def check(ensemble, target: str) -> None:
@@ -128,16 +127,6 @@ def test_the_rules_of_an_ensemble():
     assert document["voting"] == ensemble.recipe.voting
     assert len(document["trees"]) == 3
     assert set(document["trees"][0]) == {"rules"}
-
-
-@pytest.mark.parametrize("target", sorted(set(exports.TARGETS) - set(ABLE)))
-def test_targets_of_single_trees_say_so(target):
-    with pytest.raises(ExportError) as caught:
-        random_ensemble(0, 1).export(target)
-    assert str(caught.value).startswith(
-        f"The export to '{target}' is for single trees, and this is an ensemble of 3 "
-        "trees. Export it to one of "
-    )
 
 
 @pytest.mark.parametrize("number", range(4))

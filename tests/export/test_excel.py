@@ -5,31 +5,46 @@ from __future__ import annotations
 import math
 import re
 import struct
+from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
 import pytest
 
 from branchwise import (
+    BoostedClassifier,
     C45Classifier,
     CARTRegressor,
     ExportError,
     ID3Classifier,
     ParameterError,
+    RandomForestClassifier,
     datasets,
     export,
     fit_tree,
 )
-from branchwise.export import excel, excel_workbook
+from branchwise.export import excel, excel_ensemble, excel_workbook
+from branchwise.export.base import (
+    ensemble_predictions,
+    plan_of,
+    same,
+    sample_of_rows,
+)
 from branchwise.export.excel_workbook import Sheet, column_name, escaped, workbook
 from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit, make_plan
+from branchwise.export.verification import probe_rows
+from forest_tables import mixed
+from mixed_ensembles import random_boosting, random_ensemble
 from mixed_trees import HOSTILE, random_models
 from workbooks import old_workbook, record
 
 needs_libreoffice = pytest.mark.skipif(
     excel_workbook._absent() is not None, reason="LibreOffice is not here"
 )
+UNDIVIDED = {"missing": "largest", "unseen": "largest"}
 #: All that formulas are made of: no text but the empty one.
 FORMULA = re.compile(
     r"(?:\"\"|[A-Z]+\(|(?:Rows|Steps|Tree|Values)!|\$?[A-Z]{1,3}(?:\$?\d+)?|"
@@ -284,3 +299,96 @@ def test_too_many_columns_to_read():
     plan = Plan("t", "", fields, plan.classes, plan.nodes, False, False, None)
     with pytest.raises(ExportError, match="more than 256 columns"):
         excel_workbook._run(b"", plan, [])
+
+
+def calculated(ensembles, n_rows):
+    """Yield plan, expected and calculated predictions, of one run of LibreOffice."""
+    with TemporaryDirectory() as folder:
+        cases = []
+        for number, ensemble in enumerate(ensembles):
+            plan = plan_of(ensemble)
+            nearest = (
+                excel_workbook.fitting(plan, r) for r in probe_rows(plan, n_rows)
+            )
+            rows = [row for row in nearest if row is not None]
+            used = [field.column for field in plan.fields]
+            sample = sample_of_rows(rows, ensemble.schema, used)
+            wanted = ensemble_predictions(ensemble, plan, sample)
+            content = export.write(ensemble, "excel", lines=str(len(rows)))
+            parts = {name: part.encode() for name, part in parts_of(content).items()}
+            sheet = excel_workbook._ROWS_SHEET
+            parts[sheet] = excel_workbook._filled(parts[sheet], rows)
+            with ZipFile(Path(folder) / f"{number}.xlsx", "w") as copy:
+                for name, part in parts.items():
+                    copy.writestr(name, part)
+            cases.append((plan, wanted))
+        names = [f"{number}.xlsx" for number in range(len(cases))]
+        excel_workbook._calculate(names, Path(folder))
+        for number, (plan, wanted) in enumerate(cases):
+            content = (Path(folder) / f"{number}.xls").read_bytes()
+            results = excel_workbook.formula_results(content)
+            read = excel_workbook._prediction
+            got = [read(results, row, plan) for row in range(1, len(wanted) + 1)]
+            yield plan, wanted, got
+
+
+def check_several(ensembles, n_rows=60):
+    for plan, wanted, got in calculated(ensembles, n_rows):
+        slack = excel_ensemble.rounding(plan)
+        for expected, result in zip(wanted, got, strict=True):
+            assert same(expected, result, plan, slack), (plan.about, expected, result)
+
+
+@needs_libreoffice
+def test_ensembles_that_were_fitted():
+    X, y = mixed(100)
+    forests = (
+        RandomForestClassifier(n_estimators=3, max_depth=3),
+        RandomForestClassifier(n_estimators=22, max_depth=1, voting="hard"),
+        RandomForestClassifier(n_estimators=3, max_depth=3, costs=[[0, 3], [1, 0]]),
+        RandomForestClassifier(n_estimators=1, max_depth=0),
+        BoostedClassifier(n_estimators=3, max_depth=2, missing="largest"),
+    )
+    fitted = [forest.set_params(**UNDIVIDED).fit(X, y).model_ for forest in forests]
+    links = [random_boosting(12, seed) for seed in range(12, 16)]
+    check_several([*fitted, *links])
+
+
+@needs_libreoffice
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [random_ensemble, random_boosting])
+def test_ensembles_of_every_kind_of_tree(make):
+    held = []
+    for seed in range(28):
+        with suppress(ExportError):
+            ensemble = make(seed, seed)
+            export.write(ensemble, "excel", lines="60")
+            held.append(ensemble)
+    assert len(held) > 8
+    check_several(held)
+
+
+def test_ensembles_that_no_workbook_holds():
+    with pytest.raises(ExportError, match=r"this ensemble: its trees divide cases .*"):
+        export.write(random_ensemble(3, 3), "excel")
+    X, y = mixed(100)
+    forest = RandomForestClassifier(n_estimators=30).fit(X, y).model_
+    with pytest.raises(ExportError) as caught:
+        export.write(forest, "excel", lines="10000")
+    assert str(caught.value).startswith(
+        "An Excel workbook cannot hold this ensemble of 30 trees: it needs "
+    )
+    assert str(caught.value).endswith(
+        "in each of 10,000 lines, more than 400,000 in all. Request fewer lines, fit "
+        "fewer or smaller trees (n_estimators, max_depth), export one tree "
+        "(best_tree() or ensemble[0]), or export it to another target."
+    )
+
+
+def test_sums_of_both_signs_may_be_rounded():
+    numbers = plan_of(random_boosting(12, 12))
+    assert 0 < excel_ensemble.rounding(numbers) < 1e-10
+    assert excel_ensemble.rounding(plan_of(random_boosting(12, 14))) == 0
+    given = (1.5, ())
+    assert same(given, (1.5 + 1e-13, ()), numbers, 1e-12)
+    assert not same(given, (1.5 + 1e-11, ()), numbers, 1e-12)

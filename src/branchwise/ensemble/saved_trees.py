@@ -58,8 +58,8 @@ class SavedTrees(FittedTrees):
         Parameters
         ----------
         target, path, verify, **options
-            As in :meth:`branchwise.Model.export`; ``docs/export.md`` says which targets
-            hold ensembles.
+            As in :meth:`branchwise.Model.export`; ``docs/export.md`` says what targets
+            cannot hold.
 
         Returns
         -------

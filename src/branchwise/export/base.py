@@ -187,16 +187,18 @@ def _rejected(
     return rejected
 
 
-def same(first: Prediction, second: Prediction, plan: Plan) -> bool:
+def same(
+    first: Prediction, second: Prediction, plan: Plan, rounding: float = 0.0
+) -> bool:
     """Tell whether two predictions are the same, to the last bit of every number.
 
     True and 1 are different labels; the two zeros are one number. After a link numbers
-    are the same within its tolerance.
+    are the same within its tolerance; predicted numbers may differ by ``rounding``.
     """
     if first is None or second is None:
         return first is second
     if plan.is_regression:
-        return _equal(first[0], second[0], plan)
+        return _equal(first[0], second[0], plan, rounding)
     return (
         first[0] == second[0]
         and type(first[0]) is type(second[0])
@@ -205,10 +207,12 @@ def same(first: Prediction, second: Prediction, plan: Plan) -> bool:
     )
 
 
-def _equal(first: Value, second: Value, plan: Plan) -> bool:
-    if plan.link is not None and isinstance(first, float) and isinstance(second, float):
+def _equal(first: Value, second: Value, plan: Plan, rounding: float = 0.0) -> bool:
+    if first == second or not isinstance(first, float) or not isinstance(second, float):
+        return first == second
+    if plan.link is not None:
         return math.isclose(first, second, rel_tol=LINK_TOLERANCE, abs_tol=LINK_ZERO)
-    return first == second
+    return abs(first - second) <= rounding
 
 
 #: What a program that runs an export may take, in seconds.
@@ -242,8 +246,8 @@ class Target:
     cannot carry the model. ``choices`` are its options with what they may be, the
     default first; a single choice takes any text. What is not ``binary`` is UTF-8.
     ``runners`` are all tried. A target that cannot hold every row says in ``domain``
-    which it holds; ``fitting`` returns the nearest such row, or None. ``ensembles``
-    says that several trees can be written.
+    which it holds; ``fitting`` returns the nearest such row, or None. ``rounding`` is
+    by how much numbers may differ, where a program adds them up in its own way.
     """
 
     name: str
@@ -254,7 +258,7 @@ class Target:
     binary: bool = False
     fitting: Callable[[Plan, Row], Row | None] | None = None
     domain: str = ""
-    ensembles: bool = False
+    rounding: Callable[[Plan], float] = lambda _: 0.0
 
     def options(self, given: Mapping[str, str]) -> Options:
         """Return all options: those given, checked, and the defaults of the others."""

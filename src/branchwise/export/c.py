@@ -402,4 +402,4 @@ def _field(source: CSource, strings: Strings, position: int) -> dict[str, Any]:
     }
 
 
-TARGET = Target("c", ".c", write, runner, {"name": ("tree",)}, ensembles=True)
+TARGET = Target("c", ".c", write, runner, {"name": ("tree",)})

@@ -183,5 +183,4 @@ TARGET = Target(
     write,
     lambda _: [_RUNNER],
     {"indent": ("1", "0", "2", "4")},
-    ensembles=True,
 )

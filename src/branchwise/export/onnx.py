@@ -4,6 +4,9 @@ The tree operators of ONNX have no categories, no cases that stop above a leaf a
 fractional cases, so the graph follows the state tables of
 :mod:`branchwise.export.plan` itself. Only if all splits compare a number with a
 threshold, the tree operator is used. ``docs/export_onnx.md`` has inputs and outputs.
+
+Trees of an ensemble are added up one after the other, in their order: the tree operator
+could add them up itself, but in an order of its own, which changes the last bits.
 """
 
 from __future__ import annotations
@@ -17,7 +20,6 @@ from numpy.typing import NDArray
 
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target
-from branchwise.export.onnx_ensemble import combined
 from branchwise.export.onnx_graph import (
     ML_OPSET,
     ROWS,
@@ -72,7 +74,7 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
     fast = takes(plan)
     if plan.trees:
         trees = [_of_tree(tree, graph, cells, fast) for tree in plan.trees]
-        predictions, labels = combined(plan, graph, trees)
+        predictions, labels = _combined(plan, graph, trees)
     else:
         predictions, labels = _of_tree(plan, graph, cells, fast)
     return _model(plan, graph, names, cells, predictions, labels, fast)
@@ -95,6 +97,61 @@ def _of_tree(plan: Plan, graph: Graph, cells: Cells, fast: bool) -> tuple[str, s
             likely = most_likely(graph, summed, plan.costs)
             labels = graph.op("Where", fractional, likely, labels)
     return predictions, labels
+
+
+def _combined(
+    plan: Plan, graph: Graph, trees: Sequence[tuple[str, str]]
+) -> tuple[str, str]:
+    """Return the predictions of all trees, [rows, classes], and the class codes.
+
+    ``trees`` has the predictions and the class codes of each.
+    """
+    added = [_votes(plan, graph, at, code) for at, (_, code) in enumerate(trees)]
+    if not plan.votes:
+        added = [predictions for predictions, _ in trees]
+    # A round of gradient boosting has a tree for each sum.
+    n_turns = plan.n_sums if plan.initial else 1
+    sums = [_added_up(graph, added[turn::n_turns]) for turn in range(n_turns)]
+    total = graph.op("Concat", *sums, axis=1)
+    if plan.initial:
+        predictions = graph.op("Add", total, graph.real([plan.initial]))
+        predictions = _linked(plan, graph, predictions)
+    else:
+        predictions = graph.op("Div", total, graph.real(plan.divisor))
+    if plan.is_regression:
+        return predictions, ""
+    costs = None if plan.votes else plan.costs
+    return predictions, most_likely(graph, predictions, costs)
+
+
+def _votes(plan: Plan, graph: Graph, tree: int, code: str) -> str:
+    """Return the weight of a tree for its class, and 0 for others: [rows, classes]."""
+    weight = plan.weights[tree] if plan.weights else 1.0
+    table = graph.real(np.eye(max(1, len(plan.classes))) * weight)
+    return graph.op("Squeeze", graph.op("Gather", table, code), graph.whole([1]))
+
+
+def _added_up(graph: Graph, added: Sequence[str]) -> str:
+    total = added[0]
+    for one in added[1:]:
+        total = graph.op("Add", total, one)
+    return total
+
+
+def _linked(plan: Plan, graph: Graph, sums: str) -> str:
+    """Return predictions from the sums of gradient boosting."""
+    if plan.link is None:
+        return sums
+    if plan.link == "exp":
+        return graph.op("Exp", sums)
+    if plan.link == "logistic":
+        # The log odds of both classes: 0, and that of the second.
+        first = graph.op("Mul", sums, graph.real(0.0))
+        sums = graph.op("Concat", first, sums, axis=1)
+    top = graph.op("ReduceMax", sums, axes=[1], keepdims=1)
+    powers = graph.op("Exp", graph.op("Sub", sums, top))
+    total = graph.op("ReduceSum", powers, graph.whole([1]), keepdims=1)
+    return graph.op("Div", powers, total)
 
 
 def _check_broken_text(plan: Plan) -> None:
@@ -241,6 +298,4 @@ def _feed(plan: Plan, rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
 
 _RUNNER = Runner("onnxruntime", _absent, _run)
 
-TARGET = Target(
-    "onnx", ".onnx", write, lambda _: [_RUNNER], binary=True, ensembles=True
-)
+TARGET = Target("onnx", ".onnx", write, lambda _: [_RUNNER], binary=True)

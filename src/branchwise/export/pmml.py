@@ -278,5 +278,4 @@ TARGET = Target(
     write,
     lambda _: [_EVALUATOR],
     {"divided": ("refused", UNANSWERED)},
-    ensembles=True,
 )

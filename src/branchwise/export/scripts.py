@@ -330,14 +330,11 @@ _NODE_RUNNER = program_runner(
     _no_node,
 )
 
-PYTHON = Target(
-    "python", ".py", write_python, lambda _: [_PYTHON_RUNNER], ensembles=True
-)
+PYTHON = Target("python", ".py", write_python, lambda _: [_PYTHON_RUNNER])
 JAVASCRIPT = Target(
     "javascript",
     ".js",
     write_javascript,
     lambda _: [_NODE_RUNNER],
     {"name": ("tree",)},
-    ensembles=True,
 )

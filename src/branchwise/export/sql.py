@@ -35,8 +35,7 @@ from branchwise.export.sql_cases import (
     blocks_of_ends,
     expression,
 )
-from branchwise.export.sql_ensemble import ensemble_steps
-from branchwise.export.sql_query import query
+from branchwise.export.sql_query import ensemble_steps, query
 from branchwise.files.database import (
     IN_MEMORY,
     is_one_select,
@@ -351,5 +350,4 @@ TARGET = Target(
         "table": ("rows",),
         "form": ("query", "expression"),
     },
-    ensembles=True,
 )

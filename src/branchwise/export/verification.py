@@ -231,18 +231,7 @@ def write(model: Exportable | ExportableEnsemble, target: str, **options: str) -
     Parameters are those of :func:`verify`; ``docs/export.md`` lists the options.
     """
     chosen = target_named(target)
-    return _written(chosen, plan_of(model), chosen.options(options))
-
-
-def _written(target: Target, plan: Plan, options: Options) -> bytes:
-    if plan.trees and not target.ensembles:
-        able = [name for name, other in TARGETS.items() if other.ensembles]
-        raise ExportError(
-            f"The export to {target.name!r} is for single trees, and this is an "
-            f"ensemble of {counted(len(plan.trees), 'tree')}. Export it to one of "
-            f"{quoted(able, 99)}, or export one of its trees (ensemble[0])."
-        )
-    return target.write(plan, options)
+    return chosen.write(plan_of(model), chosen.options(options))
 
 
 def exported(
@@ -341,7 +330,7 @@ def _verified(
     target = target_named(name)
     options = target.options(given)
     plan = plan_of(model)
-    content = _written(target, plan, options)
+    content = target.write(plan, options)
     sample = _sample(model.schema, target, plan, given_rows)
     leave_fractional = options.get("divided") == UNANSWERED
     if isinstance(model, ExportableEnsemble):
@@ -364,7 +353,7 @@ def _verified(
             continue
         got = runner.run(content, plan, rows)
         ran.append(runner.name)
-        differences += _differences(runner, plan, rows, wanted, got)
+        differences += _differences(runner, target, plan, rows, wanted, got)
     n_left = len(sample.rows) - len(rows)
     return content, Verification(
         target.name,
@@ -378,6 +367,7 @@ def _verified(
 
 def _differences(
     runner: Runner,
+    target: Target,
     plan: Plan,
     rows: Sequence[Row],
     wanted: Sequence[Prediction],
@@ -387,8 +377,9 @@ def _differences(
         raise ExportError(
             f"{runner.name} gave {len(got):,} predictions for {len(wanted):,} rows."
         )
+    rounding = target.rounding(plan)
     return [
         Difference(index, row, mine, its)
         for index, (row, mine, its) in enumerate(zip(rows, wanted, got, strict=True))
-        if not same(mine, its, plan)
+        if not same(mine, its, plan, rounding)
     ]
