@@ -31,11 +31,13 @@ def _of_model(
 
 
 class TreeMethods:
-    """What estimators of single trees have from their :class:`~branchwise.Model`."""
+    """What estimators of single trees have from their :class:`~branchwise.Model`.
+
+    Not ``steps``: an estimator that has it is taken for a pipeline.
+    """
 
     rules = _of_model(Model.rules)
     generalised_rules = _of_model(Model.generalised_rules)
-    steps = _of_model(Model.steps)
     explain = _of_model(Model.explain)
     what_if = _of_model(Model.what_if)
     shap = _of_model(Model.shap)
