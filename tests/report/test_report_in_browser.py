@@ -68,7 +68,7 @@ def test_all_sections_are_there(show, cars):
     for link in page.query_selector_all("nav a"):
         assert page.query_selector(link.get_attribute("href")) is not None
     charts = page.locator("svg.chart")
-    assert charts.count() == 7
+    assert charts.count() == 8
     for at in range(charts.count()):
         box = charts.nth(at).bounding_box()
         assert box["width"] > 300
@@ -194,7 +194,7 @@ def test_numbers(show):
     tree = CARTRegressor(max_depth=2)
     report = make_report(X, iris.X["petalwidth"], tree, hold_out=0.3)
     page = show(report)
-    assert page.locator("svg.chart").count() == 6
+    assert page.locator("svg.chart").count() == 7
     assert "Residuals" in page.inner_text("#evaluation")
     points = page.locator("#evaluation svg.chart circle")
     assert points.count() == report.sections["evaluation"]["residuals"]["shown"]

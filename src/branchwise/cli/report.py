@@ -36,7 +36,7 @@ def report(
     table_path: str = options.TABLE,
     target: str = options.TARGET,
     output: str = _PAGE.option("--output", ...),
-    algorithm: str | None = growing.TREE_ALGORITHM,
+    algorithm: str | None = growing.ALGORITHM,
     regression: bool = growing.REGRESSION,
     title: str | None = options.TITLE,
     output_format: str = options.FORMAT,
@@ -149,9 +149,11 @@ def _commands(context: typer.Context, names: Mapping[str, str]) -> list[str]:
         grown.append(["--algorithm", growing.chosen_algorithm(None, regression)])
     reported = [word for _, words in given for word in words]
     fitted = [word for words in grown for word in words]
+    named = dict(given).get("algorithm", [""])[-1]
+    model = "ensemble.json" if named in growing.ENSEMBLES else "tree.json"
     return [
         shlex.join(["branchwise", "report", *reported]),
-        shlex.join(["branchwise", "fit", *fitted, "--output", "tree.json"]),
+        shlex.join(["branchwise", "fit", *fitted, "--output", model]),
     ]
 
 

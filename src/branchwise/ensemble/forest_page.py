@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from branchwise.data.arrays import Floats
 from branchwise.ensemble.best_tree import BestTree
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.forest_rules import ForestRules
@@ -21,6 +22,7 @@ from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.ensemble.proximities import Prototypes
 from branchwise.ensemble.summary import EnsembleSummary
 from branchwise.errors import counted, plain
+from branchwise.model import Model
 from branchwise.render import view as viewer
 from branchwise.render.charts import (
     MOST_CELLS,
@@ -77,15 +79,20 @@ def forest_page(
     if ensemble.schema.target is not None:
         target = word(ensemble.schema.target)
         usual = f"{target}: a forest"
-    picture = best.to_svg(max_depth=_PAPER_LEVELS)
     return _page(
         heading=usual if title is None else plain(title),
         lead=_lead(ensemble, out, target),
         tiles=list(_tiles(ensemble, out, best)),
         sections=list(_sections(out, importances, best, rules, prototypes)),
-        viewer=_viewer(best),
-        picture=base64.b64encode(picture.encode("utf-8")).decode("ascii"),
+        viewer=viewer_page(best),
+        picture=picture_on_paper(best),
     )
+
+
+def picture_on_paper(tree: Model) -> str:
+    """Return the upper levels of a tree, for an image in a page."""
+    picture = tree.to_svg(max_depth=_PAPER_LEVELS)
+    return base64.b64encode(picture.encode("utf-8")).decode("ascii")
 
 
 def summary_page(summary: EnsembleSummary, title: str | None = None) -> str:
@@ -101,7 +108,7 @@ def summary_page(summary: EnsembleSummary, title: str | None = None) -> str:
     importances = Section(
         "importances",
         "Which columns matter",
-        [(_impurity_chart(names, shares), "By impurity, on training rows.")],
+        [(impurity_chart(names, shares), "By impurity, on training rows.")],
         (),
         [block for block in summary.blocks() if isinstance(block, Table)],
     )
@@ -172,11 +179,9 @@ def _sections(
     rules: ForestRules,
     prototypes: Prototypes | None,
 ) -> Iterator[Section]:
-    yield _error(out)
-    yield _importances(importances)
-    sentences = [rule.sentence() for rule in rules]
-    closing = [Paragraph(line) for line in rules.closing()]
-    yield Section("rules", "In rules", (), [Items(sentences, numbered=True), *closing])
+    yield error_section(out.error_by_trees, out.ensemble.is_regression)
+    yield importances_section(importances)
+    yield rules_section(rules)
     yield Section("tree", "The tree nearest to it", (), [Paragraph(best.summary)])
     if not out.ensemble.is_regression:
         yield _confusion(out)
@@ -186,30 +191,38 @@ def _sections(
         )
 
 
-def _error(out: OutOfBag) -> Section:
-    """Draw the error against the number of trees."""
-    errors = out.error_by_trees
+def rules_section(rules: ForestRules) -> Section:
+    """List the rules."""
+    sentences = [rule.sentence() for rule in rules]
+    closing = [Paragraph(line) for line in rules.closing()]
+    return Section("rules", "In rules", (), [Items(sentences, numbered=True), *closing])
+
+
+def error_section(
+    errors: Floats, squared: bool, rows: str = "out of bag", what: str = "tree"
+) -> Section:
+    """Draw the error against the number of trees, or of rounds."""
     known = np.flatnonzero(~np.isnan(errors))
     trees, values = (known + 1).tolist(), errors[known].tolist()
-    squared = out.ensemble.is_regression
     name = "mean squared error" if squared else "error rate"
     shown = plain_figure if squared else percent_figure
     figures = []
     if values:
         chart = line_chart(
-            "Error against the number of trees",
-            f"From {values[0]:.4g} with {counted(trees[0], 'tree')} to "
+            f"Error against the number of {what}s",
+            f"From {values[0]:.4g} with {counted(trees[0], what)} to "
             f"{values[-1]:.4g} with {trees[-1]:,}.",
-            axis("trees", [0, *trees]),
+            axis(f"{what}s", [0, *trees]),
             axis(name, [0, *values], shown),
-            [Series("out of bag", trees, values)],
+            [Series(rows, trees, values)],
         )
-        figures.append((chart, f"Out-of-bag {name} of the first trees."))
-    text = "Where the line is flat, further trees do not help."
-    return Section("error", "How many trees it needs", figures, [Paragraph(text)])
+        told = f"{name} of the first {what}s, {rows}."
+        figures.append((chart, told[0].upper() + told[1:]))
+    text = f"Where the line is flat, further {what}s do not help."
+    return Section("error", f"How many {what}s it needs", figures, [Paragraph(text)])
 
 
-def _importances(importances: Importances) -> Section:
+def importances_section(importances: Importances) -> Section:
     """Draw importances with their intervals."""
     names = [word(name) for name in importances.columns[:_MOST_BARS]]
     figures = []
@@ -233,7 +246,7 @@ def _importances(importances: Importances) -> Section:
             axis(f"rise of the {error}", [0, *low, *high], shown),
             [Series("", (), rises, low, high)],
         )
-        by_impurity = _impurity_chart(names, impurity)
+        by_impurity = impurity_chart(names, impurity)
         level = share(importances.level, 1)
         figures = [
             (
@@ -246,7 +259,7 @@ def _importances(importances: Importances) -> Section:
     return Section("importances", "Which columns matter", figures, table[1:], table[:1])
 
 
-def _impurity_chart(names: Sequence[str], shares: Sequence[float]) -> str:
+def impurity_chart(names: Sequence[str], shares: Sequence[float]) -> str:
     """Draw importances by impurity."""
     return bar_chart(
         "Share of impurity that splits on a column take away",
@@ -281,7 +294,7 @@ def _confusion(out: OutOfBag) -> Section:
     )
 
 
-def _viewer(best: BestTree) -> str:
+def viewer_page(best: BestTree) -> str:
     """Return the page of the tree, of a large one the first levels."""
     beyond = viewer.beyond_a_notebook(best.tree)
     small = best.collapse_nodes(*beyond) if beyond else best

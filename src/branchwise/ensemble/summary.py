@@ -75,7 +75,7 @@ class EnsembleSummary(Document):
 
     def sentences(self) -> Iterator[str]:
         """Yield what the trees are, how they are combined, and their score."""
-        yield f"{self._trees()} predicts {self._predicted()}."
+        yield f"{self.trees_in_words()} predicts {self._predicted()}."
         yield (
             f"A tree has {_range(self.leaves)} leaves{_average(self.leaves)}, and a "
             f"depth of {_range(self.depths)}."
@@ -93,7 +93,8 @@ class EnsembleSummary(Document):
                 "not hold."
             )
 
-    def _trees(self) -> str:
+    def trees_in_words(self) -> str:
+        """Write how many trees there are, and how they were grown."""
         trees = counted(len(self.leaves), f"{self.algorithm} tree")
         rounds = ""
         if self.n_rounds != len(self.leaves):

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from branchwise.errors import BranchwiseError, check_seed, json_text
+from branchwise.errors import BranchwiseError, check_seed
 from branchwise.estimators import C45Classifier
+from branchwise.estimators.ensemble import EnsembleEstimator
 from branchwise.model import Model
-from branchwise.render.view import save_page
+from branchwise.report.ensemble_report import EnsembleReport, ensemble_report
 from branchwise.report.inputs import (
     Source,
     described,
@@ -18,21 +18,23 @@ from branchwise.report.inputs import (
     plan_for,
     warnings_of,
 )
-from branchwise.report.page import changed, page, reproduction
+from branchwise.report.page import WrittenReport, changed, page, reproduction
 from branchwise.report.testing import (
     evaluation_of,
+    explained_rows,
     fold_tests_of,
     importances,
     learning_curve,
     pruning_curve,
+    shap_section,
 )
 from branchwise.steps.result import Steps
 
-__all__ = ["Report", "make_report"]
+__all__ = ["EnsembleReport", "Report", "make_report"]
 
 
 @dataclass(frozen=True, repr=False)
-class Report:
+class Report(WrittenReport):
     """A report on a table and its tree.
 
     Attributes
@@ -40,7 +42,7 @@ class Report:
     sections : dict
         All findings as plain values, ready for ``json.dumps``: "title", "data",
         "warnings", "model", "rules", "root_split", "evaluation", "importances",
-        "pruning", "learning" and "reproduce".
+        "shap", "pruning", "learning" and "reproduce".
     model : Model
         The tree, grown from all rows.
     steps : Steps or None
@@ -51,27 +53,9 @@ class Report:
     model: Model
     steps: Steps | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all findings as plain values."""
-        return self.sections
-
-    def to_json(self) -> str:
-        """Return all findings as JSON."""
-        return json_text(self.sections, indent=2, allow_nan=False)
-
     def to_html(self) -> str:
         """Return the report as one HTML page that needs nothing else."""
         return page(self.sections, self.model, self.steps)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page, whole or not at all."""
-        save_page(path, self.to_html())
-
-    def __repr__(self) -> str:
-        return (
-            f"<branchwise report on {self.sections['data']['rows']:,} rows: "
-            f"{self.model!r}; save() writes the page>"
-        )
 
 
 #: The most rules of a report, sorted by coverage.
@@ -98,15 +82,16 @@ def make_report(
     reads: tuple[str, str] | None = None,
     files: Sequence[dict[str, Any]] = (),
     progress: Callable[[str], None] | None = None,
-) -> Report:
-    """Grow a tree and report on it, and on the table.
+) -> Report | EnsembleReport:
+    """Grow a tree, or an ensemble, and report on it, and on the table.
 
     Parameters
     ----------
     X, y : table and sequence
         The rows, as for ``fit``.
     estimator : estimator or None
-        How the tree is grown; None is ``C45Classifier()``.
+        How the tree is grown; None is ``C45Classifier()``. Estimators of forests and of
+        boosting have sections of their own.
     test : pair of table and sequence, or None
         Other rows to test the tree with.
     cv : int or None
@@ -140,7 +125,7 @@ def make_report(
 
     Returns
     -------
-    Report
+    Report or EnsembleReport
         ``save("report.html")`` writes the page; ``sections`` has the findings.
 
     Examples
@@ -157,6 +142,9 @@ def make_report(
     source = open_source(chosen, X, y, test, sample_weight, target_name, validation)
     seed = check_seed(seed)
     plan = plan_for(source, cv, hold_out, seed, test_name)
+    if isinstance(chosen, EnsembleEstimator):
+        made = (list(commands), list(files), reads)
+        return ensemble_report(source, plan, seed, title, made, say)
     say("Growing the tree")
     model = source.grown()
     steps, why_not = _worked(source, model)
@@ -170,8 +158,11 @@ def make_report(
         "root_split": {"left_out": why_not} | root_section(steps),
     }
     fold_tests = fold_tests_of(source, model, plan, say)
-    sections["evaluation"] = evaluation_of(source, model, plan, fold_tests)
+    folds = [fold_test.tested() for fold_test in fold_tests]
+    sections["evaluation"] = evaluation_of(source, model, plan, folds)
     sections["importances"] = importances(source, model, fold_tests, seed, say)
+    say("Shapley values")
+    sections["shap"] = shap_section(explained_rows(source, model, seed))
     sections["pruning"] = pruning_curve(source, model, fold_tests)
     sections["learning"] = learning_curve(source, model, seed, say)
     sections["reproduce"] = reproduction(

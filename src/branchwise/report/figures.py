@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from branchwise.render.charts import (
     Series,
     axis,
@@ -18,6 +20,7 @@ from branchwise.render.charts import (
     plain_figure,
     point_chart,
 )
+from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars
 from branchwise.text.conditions import rounded, word
 
 
@@ -62,6 +65,17 @@ def spread_chart(target: dict[str, Any]) -> str:
         edges,
         counts,
     )
+
+
+def shap_chart(shap: dict[str, Any]) -> str:
+    """Draw the mean size of Shapley values of each class, the largest first."""
+    names = list(shap["mean_size"])
+    sizes = np.array(list(shap["mean_size"].values()), dtype=np.float64)
+    whole = sizes.reshape(len(names), -1).sum(axis=1)
+    order = np.argsort(-whole, kind="stable").tolist()
+    classes = [word(label) for label in shap["classes"]]
+    shown = [word(name) for name in names]
+    return Bars.of(shown, sizes, order, classes, SHOWN_COLUMNS).to_svg()
 
 
 def importance_charts(section: dict[str, Any]) -> tuple[str, str]:

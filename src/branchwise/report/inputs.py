@@ -13,7 +13,8 @@ from branchwise.data.columns import Numbers
 from branchwise.data.table_schema import Schema
 from branchwise.data.weights import with_class_weights
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.estimators.base import TreeEstimator
+from branchwise.estimators.base import FittedEstimator, TreeEstimator
+from branchwise.evaluation.algorithms import is_regression
 from branchwise.evaluation.cross_validate import Rows
 from branchwise.evaluation.folds import FoldAssignment
 from branchwise.fit import fit_tree
@@ -30,7 +31,7 @@ class Source:
     is a recipe whose ccp_alpha is already chosen.
     """
 
-    estimator: TreeEstimator
+    estimator: Any
     rows: Rows
     test: Rows | None
     target: str | None
@@ -42,6 +43,13 @@ class Source:
         """The recipe of the estimator, or the fixed one."""
         own = self.fixed_recipe
         return own if own is not None else self.estimator.recipe
+
+    @property
+    def noun(self) -> str:
+        """What is reported on: a tree, a forest, an ensemble."""
+        if isinstance(self.estimator, TreeEstimator):
+            return "tree"
+        return "forest" if self.estimator.recipe.method == "forest" else "ensemble"
 
     @property
     def numbers(self) -> bool:
@@ -92,12 +100,12 @@ def open_source(
     pruned_with: tuple[object, object] | None,
 ) -> Source:
     """Read all tables, each checked."""
-    if not isinstance(estimator, TreeEstimator):
+    if not isinstance(estimator, FittedEstimator):
         raise ParameterError(
             "estimator must be one of branchwise's, such as C45Classifier(). Got "
             f"{type(estimator).__name__} instead."
         )
-    numbers = estimator.recipe.is_regression
+    numbers = is_regression(estimator)
     rows = Rows.of(X, y, numbers, sample_weight)
     if len(rows) < 2:
         raise DataError(
@@ -259,7 +267,7 @@ def plan_for(
         rows = f"{len(source.test):,} rows"
         return Plan(
             FoldAssignment(hold_out=0.5, seed=seed),
-            f"on {rows} of {test_name}, which the tree has not seen",
+            f"on {rows} of {test_name}, which the {source.noun} has not seen",
             "",
             other_rows=True,
         )
@@ -279,10 +287,11 @@ def plan_for(
     assignment = FoldAssignment(
         cv=2 if cv is None else cv, hold_out=hold_out, seed=seed
     )
+    one = f"an {source.noun}" if source.noun == "ensemble" else f"a {source.noun}"
     how = (
-        f"by {assignment.described()}, each row with a tree that has not seen it"
+        f"by {assignment.described()}, each row with {one} that has not seen it"
         if hold_out is None
-        else f"on {assignment.described()}, by a tree grown from the others"
+        else f"on {assignment.described()}, by {one} grown from the others"
     )
     return Plan(assignment, how, note)
 

@@ -20,8 +20,9 @@ import numpy as np
 import sklearn
 
 from branchwise import __version__
-from branchwise.errors import plain
-from branchwise.estimators.base import TreeEstimator
+from branchwise.ensemble.ensemble import Ensemble
+from branchwise.errors import json_text, plain
+from branchwise.estimators.base import FittedEstimator
 from branchwise.model import Model
 from branchwise.render import view as viewer
 from branchwise.render.charts import MOST_CELLS
@@ -42,12 +43,37 @@ _SIZE = re.compile(r'width="([\d.]+)" height="([\d.]+)"')
 _WHY_LESS = "so that this page stays small: branchwise view writes all of it"
 
 
+class WrittenReport:
+    """Base class of reports: findings as plain values, and a page."""
+
+    sections: dict[str, Any]
+    model: Any
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all findings as plain values."""
+        return self.sections
+
+    def to_json(self) -> str:
+        """Return all findings as JSON."""
+        return json_text(self.sections, indent=2, allow_nan=False)
+
+    def to_html(self) -> str:
+        """Return the report as one HTML page that needs nothing else."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page, whole or not at all."""
+        viewer.save_page(path, self.to_html())
+
+    def __repr__(self) -> str:
+        return (
+            f"<branchwise report on {self.sections['data']['rows']:,} rows: "
+            f"{self.model!r}; save() writes the page>"
+        )
+
+
 def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
     """Write the page of a report: findings, tree, and how the root was split."""
-    assets = ("render/assets/charts.css", "report/assets/report.css")
-    style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))
-    script = html.asset("report/assets/report.js")
-    inner_style, inner_script = viewer.style_and_script()
     name = str(sections["data"]["target"]["name"])
     target = "the target" if name == UNNAMED else word(name)
     title = sections["title"]
@@ -60,16 +86,44 @@ def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
         target=target,
         drawn=_drawn(model),
         steps=steps,
-        policy=html.policy([style, inner_style], [script, inner_script]),
-        style=style,
-        script=script,
-        charts=figures,
-        percent=figures.percent,
-        score=figures.score,
-        span=_span,
-        most_bars=figures.MOST_BARS,
-        most_cells=MOST_CELLS,
+        noun="tree",
+        **_shared(),
     )
+
+
+def ensemble_page(sections: dict[str, Any], noun: str, **drawn: Any) -> str:
+    """Write the page of a report on an ensemble; ``drawn`` are its own sections."""
+    name = str(sections["data"]["target"]["name"])
+    target, title = "the target" if name == UNNAMED else word(name), sections["title"]
+    usual = f"{target}: report on {'an' if noun == 'ensemble' else 'a'} {noun}"
+    return html.page(
+        "report/templates/ensemble.html",
+        **sections,
+        heading=usual if title is None else plain(title),
+        target=target,
+        noun=noun,
+        **_shared(),
+        **drawn,
+    )
+
+
+def _shared() -> dict[str, Any]:
+    """Return what all pages are filled in with: styles, scripts, charts, figures."""
+    assets = ("render/assets/charts.css", "report/assets/report.css")
+    style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))
+    script = html.asset("report/assets/report.js")
+    inner_style, inner_script = viewer.style_and_script()
+    return {
+        "policy": html.policy([style, inner_style], [script, inner_script]),
+        "style": style,
+        "script": script,
+        "charts": figures,
+        "percent": figures.percent,
+        "score": figures.score,
+        "span": _span,
+        "most_bars": figures.MOST_BARS,
+        "most_cells": MOST_CELLS,
+    }
 
 
 def _span(found: dict[str, Any], shown: Callable[[float], str]) -> str:
@@ -121,7 +175,7 @@ def file_mark(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 def reproduction(
     source: Source,
-    model: Model,
+    model: Model | Ensemble,
     seed: int,
     commands: list[str],
     files: list[dict[str, Any]],
@@ -143,9 +197,10 @@ def reproduction(
     }
 
 
-def _model_mark(model: Model) -> dict[str, Any] | None:
+def _model_mark(model: Model | Ensemble) -> dict[str, Any] | None:
     """Mark the file that the model would be; there is none with a Python function."""
-    if callable(model.recipe.criterion):
+    recipe = model.recipe if isinstance(model, Model) else model.recipe.tree
+    if callable(recipe.criterion):
         return None
     content = model.to_bytes()
     return {
@@ -167,25 +222,25 @@ def python_lines(source: Source, reads: tuple[str, str] | None = None) -> list[s
         return [
             f"from branchwise import {name}, read_table",
             f"table = {reads[0]}",
-            f"tree = {_written(estimator)}",
-            f"tree.fit({reads[1]})",
+            f"{source.noun} = {_written(estimator)}",
+            f"{source.noun}.fit({reads[1]})",
         ]
     weights = "" if source.rows.weights is None else ", sample_weight=weights"
     aside = "" if source.pruned_with is None else ", validation=(X_valid, y_valid)"
     return [
         f"from branchwise import {name}",
-        f"tree = {_written(estimator)}",
-        f"tree.fit(X, y{weights}{aside})",
+        f"{source.noun} = {_written(estimator)}",
+        f"{source.noun}.fit(X, y{weights}{aside})",
     ]
 
 
-def _written(estimator: TreeEstimator) -> str:
+def _written(estimator: FittedEstimator) -> str:
     """Write an estimator with the parameters that are not as usual."""
     given = ", ".join(f"{n}={written}" for n, written in changed(estimator).items())
     return f"{type(estimator).__name__}({given})"
 
 
-def changed(estimator: TreeEstimator) -> dict[str, str]:
+def changed(estimator: FittedEstimator) -> dict[str, str]:
     """Return the parameters that are not as usual, as Python writes them."""
     usual = type(estimator)().get_params(deep=False)
     return {

@@ -17,6 +17,7 @@ from sklearn.inspection import permutation_importance
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns
 from branchwise.data.table_schema import Columns
+from branchwise.ensemble.ensemble import Ensemble
 from branchwise.evaluation.algorithms import BASELINE, candidate
 from branchwise.evaluation.cross_validate import Rows, evaluated, predicted_fold
 from branchwise.evaluation.folds import FoldAssignment
@@ -24,6 +25,7 @@ from branchwise.evaluation.metrics import Fold, over_folds, r_squared, wilson
 from branchwise.evaluation.results import Evaluation
 from branchwise.model import Model
 from branchwise.report.inputs import SLOWER, Plan, Source
+from branchwise.shap.shap_values import ShapValues
 
 
 @dataclass(frozen=True)
@@ -165,21 +167,20 @@ def quiet_splits(assignment: FoldAssignment, rows: Rows) -> list[tuple[Ints, Int
 
 
 def evaluation_of(
-    source: Source, model: Model, plan: Plan, fold_tests: list[FoldTest]
+    source: Source, model: Model | Ensemble, plan: Plan, folds: list[Fold]
 ) -> dict[str, Any]:
     """Score the predictions, and those of the baseline."""
-    folds = [fold_test.tested() for fold_test in fold_tests]
     rows = source.rows if source.test is None else source.test
-    usual = [_baseline(source, plan, one.rows) for one in fold_tests]
+    usual = [_baseline(source, plan, fold.rows) for fold in folds]
     found, baseline = (
         evaluated(name, plan.assignment, rows.target, rows.classes, own)
-        for name, own in ((model.recipe.algorithm, folds), (BASELINE, usual))
+        for name, own in ((source.noun, folds), (BASELINE, usual))
     )
     told = {
         "how": plan.how,
         "note": plan.note,
         "rows": int(sum(len(fold.rows) for fold in folds)),
-        "parts": len(fold_tests),
+        "parts": len(folds),
         "interval": found.interval,
         "scores": found.document()["scores"],
         "baseline": baseline.document()["scores"],
@@ -200,7 +201,7 @@ def _baseline(source: Source, plan: Plan, testing: Ints) -> Fold:
     return predicted_fold(fitted, table, testing, classes, len(training))
 
 
-def _on_training_rows(source: Source, model: Model) -> dict[str, float]:
+def _on_training_rows(source: Source, model: Model | Ensemble) -> dict[str, float]:
     """Return the scores on the training rows, which are optimistic."""
     rows = source.rows
     if not source.numbers:
@@ -313,6 +314,28 @@ def importances(
             }
             for at, column in enumerate(model.schema.columns)
         ],
+    }
+
+
+#: Rows whose Shapley values are told.
+_EXPLAINED_ROWS = 200
+
+
+def explained_rows(source: Source, model: Model | Ensemble, seed: int) -> ShapValues:
+    """Return the Shapley values of some of the training rows."""
+    rows = some_rows(len(source.rows), _EXPLAINED_ROWS, seed)
+    return model.shap(source.rows.table[rows])
+
+
+def shap_section(values: ShapValues | None, why_not: str = "") -> dict[str, Any]:
+    """Return the mean size of the values of each column, or why there are none."""
+    if values is None:
+        return {"left_out": why_not}
+    sizes = values.importances.tolist()
+    return {
+        "rows": list(values.rows),
+        "classes": list(values.classes),
+        "mean_size": dict(zip(values.columns, sizes, strict=True)),
     }
 
 
