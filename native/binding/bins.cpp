@@ -13,13 +13,15 @@ namespace {
 
 template <typename Code>
 nb::list bins_of_columns(const std::vector<const double*>& columns, const uint8_t* counted,
-                         size_t n_rows, size_t max_bins, unsigned n_threads) {
+                         size_t n_rows, size_t max_bins, const std::vector<Position>& positions,
+                         unsigned n_threads) {
     std::vector<Bins<Code>> found(columns.size());
     {
         ReleasedGil released;
         ThreadPool pool(n_threads, 0);
         pool.each(columns.size(), n_rows, [&](size_t j, unsigned) {
-            found[j] = Binning(columns[j], counted, n_rows, max_bins).template find<Code>();
+            found[j] =
+                Binning(columns[j], counted, n_rows, max_bins, positions[j]).template find<Code>();
         });
     }
     nb::list bins;
@@ -36,7 +38,8 @@ nb::list bins_of_columns(const std::vector<const double*>& columns, const uint8_
 
 // For each column edges and bins, or None where there are at most max_bins distinct numbers. The
 // largest code stands for missing.
-nb::list bin_columns(nb::list columns, nb::object counted, int64_t max_bins, int64_t n_threads) {
+nb::list bin_columns(nb::list columns, nb::object counted, int64_t max_bins, nb::list positions,
+                     int64_t n_threads) {
     constexpr int64_t most_bins = Bins<uint16_t>::missing;
     check_whole("max_bins", max_bins, 2, most_bins);
     check_whole("n_threads", n_threads, 1, most_threads);
@@ -52,13 +55,28 @@ nb::list bin_columns(nb::list columns, nb::object counted, int64_t max_bins, int
         check_numbers(cells.data(), n_rows, name);
         numbers.push_back(cells.data());
     }
+    const std::vector<Position> of_edges = read_positions(positions);
+    if (of_edges.size() != numbers.size()) refuse("positions must have one entry for each column");
     if (numbers.empty()) return nb::list();
     const uint8_t* rows =
         counted.is_none() ? nullptr : arrays.vector<uint8_t>(counted, "counted", n_rows).data();
     const auto threads = unsigned(n_threads);
     return max_bins <= Bins<uint8_t>::missing
-               ? bins_of_columns<uint8_t>(numbers, rows, n_rows, size_t(max_bins), threads)
-               : bins_of_columns<uint16_t>(numbers, rows, n_rows, size_t(max_bins), threads);
+               ? bins_of_columns<uint8_t>(numbers, rows, n_rows, size_t(max_bins), of_edges,
+                                          threads)
+               : bins_of_columns<uint16_t>(numbers, rows, n_rows, size_t(max_bins), of_edges,
+                                           threads);
+}
+
+// For each pair of neighbours the readable threshold between them.
+nb::object readable_numbers(nb::handle low, nb::handle high, bool whole) {
+    Arrays arrays;
+    const auto below = arrays.vector<double>(low, "low");
+    const auto above = arrays.vector<double>(high, "high", below.size());
+    Array<double> found(below.size());
+    for (size_t i = 0; i < found.size(); ++i) found[i] = readable(below[i], above[i], whole);
+    const size_t n = found.size();
+    return own(std::move(found), n);
 }
 
 }  // namespace
@@ -68,5 +86,7 @@ nb::list bin_columns(nb::list columns, nb::object counted, int64_t max_bins, int
 void bind_bins(nanobind::module_& m) {
     namespace nb = nanobind;
     m.def("bin_columns", &branchwise::bin_columns, nb::arg("columns"), nb::arg("counted").none(),
-          nb::arg("max_bins"), nb::arg("n_threads"));
+          nb::arg("max_bins"), nb::arg("positions"), nb::arg("n_threads"));
+    m.def("readable", &branchwise::readable_numbers, nb::arg("low"), nb::arg("high"),
+          nb::arg("whole"));
 }

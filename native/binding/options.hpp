@@ -18,6 +18,13 @@ constexpr int64_t most_threads = 4096;
 constexpr size_t most_terms = 64;
 constexpr int64_t no_limit = int64_t(1) << 62;
 
+inline std::vector<Position> read_positions(const nb::list& list) {
+    std::vector<Position> positions;
+    for (uint32_t position : read_sizes(list, "positions", 0, uint32_t(Position::whole)))
+        positions.push_back(Position(position));
+    return positions;
+}
+
 inline void read_options(Options& options, Fields& given) {
     options.max_depth = given.whole("max_depth", -1, no_limit);
     options.cases_to_split = given.number("cases_to_split", 0);
@@ -28,7 +35,7 @@ inline void read_options(Options& options, Fields& given) {
     options.weights_are_cases = given.flag("weights_are_cases");
     options.branching = given.choice<Branching>("branching", {"values", "groups", "two-way"});
     options.quinlan = given.flag("quinlan");
-    options.threshold_at_value = given.flag("threshold_at_value");
+    options.positions = read_positions(given.list("positions"));
     options.few_values = read_flags(given.list("few_values"), "few_values");
     options.missing = given.choice<Policy>(
         "missing", {"branch", "split", "largest", "node", "error", "learned", "surrogate"});
@@ -50,6 +57,8 @@ inline void check_all_options(const Problem& problem, Fields& given) {
     given.check_all_taken();
     if (problem.few_values.size() != problem.columns.size())
         refuse("few_values must have one entry for each column");
+    if (problem.positions.size() != problem.columns.size())
+        refuse("positions must have one entry for each column");
     const bool two_way_only =
         problem.missing == Policy::learned || problem.missing == Policy::surrogate;
     if (two_way_only && problem.branching != Branching::two_way)

@@ -14,15 +14,10 @@
 #include <vector>
 
 #include "core/memory.hpp"
+#include "core/threshold.hpp"
 #include "records/sorting.hpp"
 
 namespace branchwise {
-
-// At most the threshold between neighbours is the lower one; see midpoint in data/arrays.py.
-inline double middle_of(double low, double high) {
-    const double middle = low / 2 + high / 2;
-    return middle < low || middle >= high ? low : middle;
-}
 
 // The bins of a column: none, where it has few distinct numbers.
 template <typename Code>
@@ -36,8 +31,13 @@ struct Bins {
 class Binning {
   public:
     // `counted`, if given, tells which rows the edges come from.
-    Binning(const double* numbers, const uint8_t* counted, size_t n_rows, size_t max_bins)
-        : numbers_(numbers), counted_(counted), n_rows_(n_rows), max_bins_(max_bins) {}
+    Binning(const double* numbers, const uint8_t* counted, size_t n_rows, size_t max_bins,
+            Position position)
+        : numbers_(numbers),
+          counted_(counted),
+          n_rows_(n_rows),
+          max_bins_(max_bins),
+          position_(position) {}
 
     template <typename Code>
     Bins<Code> find() {
@@ -169,8 +169,13 @@ class Binning {
                 sorted_.begin() + ptrdiff_t(cut->begin + (quantile - 1 - cut->before)), end, low);
             const double high = above < end ? *above : cut->next;
             if (std::isinf(high)) break;
-            edges.push_back(middle_of(low, high));
+            edges.push_back(edge_between(low, high));
         }
+    }
+
+    double edge_between(double low, double high) const {
+        return position_ == Position::midpoint ? midpoint(low, high)
+                                               : readable(low, high, position_ == Position::whole);
     }
 
     void mark_cuts(size_t n) {
@@ -259,6 +264,7 @@ class Binning {
     const double* const numbers_;
     const uint8_t* const counted_;
     const size_t n_rows_, max_bins_;
+    const Position position_;  // of the edges
 
     double low_ = 0, high_ = 0, scale_ = 0;
     uint64_t low_key_ = 0;

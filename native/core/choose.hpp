@@ -52,17 +52,22 @@ struct Scale {
     double least(double top) const { return least_of_equals(top, resolution); }
 };
 
-// The best that a column can do at a node. `boundary` is the last rank at most the threshold;
-// a column that does not vary at a node can split none below it.
+// The best that a column can do at a node. `low` and `high` are the ranks beside the threshold; a
+// column that does not vary at a node can split none below it.
 struct Candidate {
     double score = no_score;
     int64_t drop = -1;
     bool varies = true;
     bool possible = false;      // it can split the node, whatever it gains
     uint32_t n_thresholds = 0;  // that it is the best of
-    double threshold = std::numeric_limits<double>::quiet_NaN();
-    uint32_t boundary = 0;
+    uint32_t low = 0, high = 0;
     int32_t missing_to = stop_here;  // the side of missing cases, where it is learned
+
+    bool has_threshold() const { return low < high; }
+    void set_threshold(uint32_t rank, uint32_t next) {
+        low = rank;
+        high = next;
+    }
 };
 
 // C4.5 takes only splits that gain about as much as the splits of a node do on average.
@@ -115,21 +120,6 @@ inline double fewest_on_a_side(double known_cases, const Problem& problem) {
     const double wanted = known_cases * side_share / problem.n_classes;
     return wanted <= problem.cases_in_branch ? problem.cases_in_branch
                                              : std::min(wanted, largest_side);
-}
-
-inline double midpoint(double low, double high) {
-    const double middle = low / 2 + high / 2;
-    return middle < low || middle >= high ? low : middle;
-}
-
-// Between two neighbouring numbers, or at the largest number of the table that is not above that.
-inline void set_threshold(Candidate& candidate, const std::vector<double>& values, uint32_t low,
-                          uint32_t high, const Problem& problem) {
-    candidate.boundary = low;
-    candidate.threshold = midpoint(values[low], values[high]);
-    if (problem.threshold_at_value)
-        candidate.threshold =
-            *std::prev(std::upper_bound(values.begin(), values.end(), candidate.threshold));
 }
 
 // The first of the largest branches.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/impurity.hpp"
+#include "core/threshold.hpp"
 #include "core/tree.hpp"
 
 namespace branchwise {
@@ -67,7 +68,7 @@ struct Options {
     bool weights_are_cases = false;  // a row of weight 2 is two cases
     Branching branching = Branching::values;
     bool quinlan = false;  // C4.5's thresholds of numbers, and gains of at least the average
-    bool threshold_at_value = false;  // thresholds are moved to values of the table
+    std::vector<Position> positions;  // of thresholds, by column
     std::vector<bool> few_values;     // columns that count for the average gain
     Policy missing = Policy::branch;
     Policy unseen = Policy::node;

@@ -65,13 +65,13 @@ class RecordTree : public Grower {
 
     // Branches of a threshold, or one of all known numbers.
     void add_sides(size_t j) {
-        const bool untruncated = std::isnan(candidates_[j].threshold);
-        made_.add(untruncated ? both_sides : 0, width_);
-        if (!untruncated) made_.add(1, width_);
+        const bool divided = candidates_[j].has_threshold();
+        made_.add(divided ? 0 : both_sides, width_);
+        if (divided) made_.add(1, width_);
     }
 
     uint32_t side_of(size_t j, uint32_t rank) const {
-        return !std::isnan(candidates_[j].threshold) && rank > candidates_[j].boundary;
+        return candidates_[j].has_threshold() && rank > candidates_[j].low;
     }
 
     // Find the branch of every record of a node.
@@ -101,7 +101,9 @@ class RecordTree : public Grower {
     void record_branches(const Job& job, size_t j, int64_t first) {
         Split split;
         split.column = int32_t(j);
-        split.threshold = candidates_[j].threshold;
+        if (candidates_[j].has_threshold())
+            split.threshold = threshold_between(records_.values(j), candidates_[j].low,
+                                                candidates_[j].high, problem_.positions[j]);
         split.missing_to = made_.missing_to;
         split.unseen_to = unseen_route(problem_, made_.largest, made_.missing_to);
         record_split(job.node, split, first, made_.count());

@@ -178,11 +178,10 @@ class SurrogateSearch {
         const double least = least_of_equals(better.back().agreement, 0.0);
         const Threshold& best = *std::find_if(
             better.begin(), better.end(), [&](const Threshold& t) { return t.agreement >= least; });
-        Candidate candidate;
-        set_threshold(candidate, records_.values(j), values[best.after].value,
-                      values[best.after + 1].value, problem_);
         found.agreement = best.agreement;
-        found.split.threshold = candidate.threshold;
+        found.split.threshold =
+            threshold_between(records_.values(j), values[best.after].value,
+                              values[best.after + 1].value, problem_.positions[j]);
         found.split.codes[best.turned] = {0};
         found.split.codes[!best.turned] = {1};
         return found;

@@ -105,7 +105,7 @@ class ThresholdSweep {
         if (search_.contenders().size() == 1) {
             const Entry* at =
                 records.ranked(job, records.slot(column)) + search_.contenders()[0].index;
-            set_threshold(candidate, *values_, at[0].rank, at[1].rank, problem_);
+            candidate.set_threshold(at[0].rank, at[1].rank);
         }
         return true;
     }
@@ -194,7 +194,7 @@ class ThresholdSweep {
             }
             candidate.score = scale_->score(candidate.drop, best->information);
         }
-        set_threshold(candidate, *values_, best->rank, best->next, problem_);
+        candidate.set_threshold(best->rank, best->next);
     }
 
   protected:

@@ -269,7 +269,7 @@ class NumberGrower : public NumberTree<W> {
         }
         const typename Scorer::Certain found = scorer.certain_threshold(node.job, j, bounds, plain);
         if (found.least == no_score) return no_score;
-        set_threshold(candidate, records_.values(j), found.low, found.high, problem_);
+        candidate.set_threshold(found.low, found.high);
         candidate.missing_to = found.missing_to;
         return found.least;
     }
@@ -324,7 +324,7 @@ class NumberGrower : public NumberTree<W> {
             }
             made_.clear();
             if (records_.is_numeric(j)) {
-                set_threshold(candidates_[j], records_.values(j), low, high, problem_);
+                candidates_[j].set_threshold(low, high);
                 add_sides(j);
             } else {
                 made_.add(int32_t(low), width_);

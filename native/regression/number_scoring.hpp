@@ -254,20 +254,18 @@ class NumberScorer {
         }
         // A branch of missing values must have events, too.
         if (better_.empty() || (own_branch() && !node.moments.allows(missing_.distance))) return;
-        take_first_best(j, resolution, candidate);
+        take_first_best(resolution, candidate);
     }
 
     // Of the thresholds in better_.
-    void take_first_best(size_t j, double resolution, Candidate& candidate) const {
+    void take_first_best(double resolution, Candidate& candidate) const {
         const double least = least_of_equals(better_.back().score, resolution);
         const auto best = std::find_if(better_.begin(), better_.end(),
                                        [&](const Better& one) { return one.score >= least; });
-        const std::vector<double>& values = records_.values(j);
-        const uint32_t low = groups_[best->group].code, high = groups_[best->group + 1].code;
         candidate.score = best->score;
         candidate.drop = best->drop;
         candidate.missing_to = best->missing_to;
-        set_threshold(candidate, values, low, high, problem_);
+        candidate.set_threshold(groups_[best->group].code, groups_[best->group + 1].code);
     }
 
     // Every threshold, with missing cases on either side.
@@ -294,7 +292,7 @@ class NumberScorer {
             };
             each_side_of_missing(left, all - left, missing, offer);
         }
-        if (!better_.empty()) take_first_best(j, resolution, candidate);
+        if (!better_.empty()) take_first_best(resolution, candidate);
     }
 
     // Whether one of two sides is large enough.

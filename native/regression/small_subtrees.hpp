@@ -405,13 +405,12 @@ class SmallSubtrees : SmallRows {
 
     void record(const Open& node, const Chosen& chosen, size_t first) {
         const auto j = size_t(chosen.column);
-        Candidate candidate;
-        if (is_ordered(j))
-            set_threshold(candidate, records_.values(j), chosen.low, chosen.high, problem_);
         Node& parent = grown_.nodes[size_t(node.node)];
         const int32_t largest = largest_branch(sizes_);
         parent.column = int32_t(j);
-        parent.threshold = candidate.threshold;
+        if (is_ordered(j))
+            parent.threshold = threshold_between(records_.values(j), chosen.low, chosen.high,
+                                                 problem_.positions[j]);
         parent.missing_to = missing_route(problem_, largest, stop_here);
         parent.unseen_to = unseen_route(problem_, largest, parent.missing_to);
         parent.n_children = int32_t(sizes_.size());

@@ -13,6 +13,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
+from branchwise.data.arrays import number_kind
 from branchwise.data.bins import bin_codes, bin_columns, numbers_of_thresholds
 from branchwise.data.table_schema import Column, Columns
 from branchwise.native import extension
@@ -78,9 +79,12 @@ def test_both_kernels_find_the_same_bins(part):
         numbers = drawn(rng)
         max_bins = int(rng.choice([2, 3, 10, 254, 255, 256, 1000, 4096]))
         counted = None if seed % 3 else rng.random(len(numbers)) < 0.5
-        given = [Column("x", "numeric")], Columns(len(numbers), (numbers,)), max_bins
-        expected, edges = bin_columns(*given, counted)
-        found, found_edges = bin_codes(*given, counted, threads=1)
+        kind = number_kind(numbers) if seed % 8 else "any"
+        column = Column("x", "numeric", number_kind=kind)
+        given = [column], Columns(len(numbers), (numbers,)), max_bins
+        threshold = "midpoint" if seed % 4 else "readable"
+        expected, edges = bin_columns(*given, counted, threshold)
+        found, found_edges = bin_codes(*given, counted, 1, threshold)
         assert found_edges.keys() == edges.keys(), seed
         (codes,) = found.data
         if edges:
@@ -112,6 +116,8 @@ def test_several_threads_find_the_same_bins():
         ("counted", np.ones(2, dtype=np.uint8)),
         ("max_bins", 1),
         ("max_bins", 2**16),
+        ("positions", [0, 0]),
+        ("positions", [4]),
         ("n_threads", 0),
     ],
 )
@@ -120,6 +126,7 @@ def test_invalid_columns_are_not_binned(name, value):
         "columns": [np.arange(3.0)],
         "counted": np.ones(3, dtype=np.uint8),
         "max_bins": 2,
+        "positions": [0],
         "n_threads": 1,
     }
     extension().bin_columns(**given)

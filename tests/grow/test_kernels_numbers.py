@@ -187,7 +187,7 @@ def growth(**changed):
         "weight_in_leaf": 0.0,
         "branching": "two-way",
         "quinlan": False,
-        "threshold_at_value": False,
+        "positions": [0],
         "few_values": [True],
         "min_gain": 0.0,
         "missing": "largest",

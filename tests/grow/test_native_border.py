@@ -131,6 +131,8 @@ REFUSED_GROWTH = {
     "a step that is no power of two": ({"weight_step": 0.3, "case_step": 0.3}, "step"),
     "a listener that is none": ({"progress": 7}, "progress"),
     "flags": ({"few_values": [1, 0]}, "few_values"),
+    "positions": ({"positions": [0, 4]}, "positions"),
+    "few positions": ({"positions": [0]}, "positions"),
     "a criterion by its number": ({"criterion": 0}, "criterion.*gain_ratio"),
     "an unknown policy": ({"missing": "luckily"}, "missing.*largest"),
     "a learned side": ({"missing": "learned"}, "missing.*two-way"),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from branchwise import Recipe
+from branchwise.data.arrays import number_kind
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import weigh
-from branchwise.recipe.parameters import BUILT_IN, POLICIES
+from branchwise.recipe.parameters import BUILT_IN, POLICIES, THRESHOLDS
 from branchwise.tree.tree import ARRAYS, Tree
 
 
@@ -18,7 +19,8 @@ def random_column(rng: np.random.Generator, name: str, n: int):
             x[rng.random(n) < 0.2] = np.nan
         if rng.random() < 0.1:
             x[:] = 3.0  # constant
-        return Column(name, "numeric", (), bool(np.isnan(x).any())), x
+        missing = bool(np.isnan(x).any())
+        return Column(name, "numeric", (), missing, number_kind=number_kind(x)), x
     size = int(rng.choice([1, 2, 3, 5, 12, 64, 65, 300]))
     codes = rng.integers(0, size, n)
     if rng.random() < 0.5:
@@ -58,6 +60,7 @@ def random_problem(seed: int):
         min_samples_leaf=int(rng.choice([1, 1, 3])),
         min_gain=float(rng.choice([0.0, 0.0, 0.05])),
         min_weight_fraction_leaf=float(rng.choice([0.0, 0.0, 0.0, 0.1])),
+        threshold=THRESHOLDS[seed % 3],
         missing=POLICIES[int(rng.integers(0, 4))],
         unseen=POLICIES[int(rng.integers(0, 4))],
     )

@@ -36,7 +36,7 @@ def growth(**changed):
             "weight_in_leaf": 0.0,
             "branching": "values",
             "quinlan": False,
-            "threshold_at_value": False,
+            "positions": [0, 0],
             "few_values": [True, True],
             "min_gain": 0.0,
             "missing": "branch",

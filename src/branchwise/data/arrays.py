@@ -51,7 +51,7 @@ Ints = NDArray[np.intp]
 Table = TypeVar("Table")
 
 
-def selected(table: Table, rows: NDArray[Any]) -> Table:
+def selected(table: Table, rows: NDArray[Any] | slice) -> Table:
     """Return some rows of a data class of arrays of equal length."""
     names = [field.name for field in fields(table)]  # type: ignore[arg-type]
     return type(table)(*(getattr(table, name)[rows] for name in names))
@@ -124,3 +124,80 @@ def midpoint(low: NDArray[Any], high: NDArray[Any]) -> Floats:
     # Halves first: the sum of two large numbers could overflow.
     middle = low / 2 + high / 2
     return np.where((middle < low) | (middle >= high), low, middle)
+
+
+#: These powers of ten, and no larger ones, are exact.
+_POWERS = np.array([float(10**power) for power in range(23)])
+
+
+def readable(low: NDArray[Any], high: NDArray[Any], whole: bool) -> Floats:
+    """Return short decimals between neighbours: low <= threshold < high.
+
+    Of the multiples of a power of ten in the middle half between neighbours the one
+    that is nearest to the midpoint, of two the lower, for the largest power that has
+    one. 0 is a multiple of all. With ``whole`` only whole numbers, and the lower
+    neighbour where there is none. Beyond exact powers of ten it is the midpoint.
+    """
+    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
+    middle, quarter = midpoint(low, high), high / 4 - low / 4
+    least, most = low + quarter, high - quarter
+    result = (low if whole else middle) + 0.0  # one zero
+    open_ = np.maximum(np.abs(least), np.abs(most)) < _POWERS[-1]
+
+    def offer(number: Floats, among: NDArray[np.bool_]) -> None:
+        fits = among & (least <= number) & (number <= most) & (number < high)
+        result[fits] = number[fits]
+        open_[fits] = False
+
+    offer(np.zeros_like(low), np.ones_like(open_))
+    # Every operation is rounded correctly, so that the decimal is the nearest double.
+    with np.errstate(over="ignore"):
+        for unit in _POWERS[::-1]:
+            offer(np.ceil(middle / unit - 0.5) * unit, open_)
+        for units in () if whole else _POWERS[1:]:
+            if not open_.any():
+                break
+            offer(np.ceil(middle * units - 0.5) / units, open_)
+    return result
+
+
+#: Where thresholds lie, in the order of the compiled kernel: at the midpoint, moved
+#: down to a number of the table, at a short decimal, at a whole number.
+POSITIONS = ("midpoint", "value", "readable", "whole")
+
+
+def between(low: NDArray[Any], high: NDArray[Any], position: str) -> Floats:
+    """Return thresholds between neighbours; a number of the table is another matter."""
+    if position in ("readable", "whole"):
+        return readable(low, high, position == "whole")
+    return midpoint(low, high)
+
+
+#: What all numbers of a column are, each one a case of the next.
+NUMBER_KINDS = ("binary", "whole", "any")
+#: Whole numbers are smaller than this: all of them are exact.
+_LARGEST_WHOLE = 2.0**53
+_BLOCK = 1 << 15
+
+
+def number_kind(numbers: Floats) -> str:
+    """Tell whether all numbers are 0 or 1, or whole; NaN is not a number.
+
+    Block by block, since most columns of decimals show it in the first.
+    """
+    found = "binary"
+    for first in range(0, len(numbers), _BLOCK):
+        block = numbers[first : first + _BLOCK]
+        # Comparisons with NaN are false.
+        if (np.abs(block - np.rint(block)) > 0).any():
+            return "any"
+        if (np.abs(block) >= _LARGEST_WHOLE).any():
+            return "any"
+        if found == "binary" and ((block != block * block) & (block == block)).any():
+            found = "whole"
+    return found
+
+
+def wider_kind(one: str, other: str) -> str:
+    """Return what the numbers of two kinds are together."""
+    return max(one, other, key=NUMBER_KINDS.index)

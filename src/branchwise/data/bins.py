@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, distinct, midpoint
+from branchwise.data.arrays import POSITIONS, Floats, Ints, between, distinct
 from branchwise.data.table_schema import Column, Columns
 from branchwise.native import extension, plain_arrays
 
@@ -31,19 +31,24 @@ def bin_columns(
     data: Columns,
     max_bins: int,
     counted: NDArray[np.bool_] | None,
+    threshold: str = "midpoint",
 ) -> tuple[Columns, Edges]:
-    """Bin the columns with many distinct numbers; ``counted`` rows give the edges."""
+    """Bin the columns with many distinct numbers; ``counted`` rows give the edges.
+
+    ``threshold`` of the recipe positions the edges.
+    """
     edges: Edges = {}
     cells = list(data.data)
     for index, column in enumerate(columns):
         if not column.is_numeric:
             continue
         numbers = cells[index]
-        between = _edges(numbers if counted is None else numbers[counted], max_bins)
-        if between is not None:
-            edges[index] = between
+        rows = numbers if counted is None else numbers[counted]
+        found = _edges(rows, max_bins, column.position(threshold))
+        if found is not None:
+            edges[index] = found
             # The bin of x is the first whose edge is not below it.
-            binned = np.searchsorted(between, numbers, side="left").astype(np.float64)
+            binned = np.searchsorted(found, numbers, side="left").astype(np.float64)
             cells[index] = np.where(np.isnan(numbers), np.nan, binned)
     return replace(data, data=tuple(cells)), edges
 
@@ -54,13 +59,14 @@ def bin_codes(
     max_bins: int,
     counted: NDArray[np.bool_] | None,
     threads: int,
+    threshold: str = "midpoint",
 ) -> tuple[Columns, Edges]:
     """Bin columns as :func:`bin_columns` does, for the compiled kernel.
 
     Bins are uint8 or uint16 codes, the largest of which stands for missing.
     """
     if max_bins > MOST_CODED:
-        return bin_columns(columns, data, max_bins, counted)
+        return bin_columns(columns, data, max_bins, counted, threshold)
     edges: Edges = {}
     cells = list(data.data)
     numeric = [j for j, column in enumerate(columns) if column.is_numeric]
@@ -68,12 +74,21 @@ def bin_codes(
         plain_arrays(cells[j] for j in numeric),
         None if counted is None else counted.view(np.uint8),
         max_bins,
+        [POSITIONS.index(columns[j].position(threshold)) for j in numeric],
         threads,
     )
     for index, bins in zip(numeric, found, strict=True):
         if bins is not None:
             edges[index], cells[index] = bins
     return replace(data, data=tuple(cells)), edges
+
+
+def with_bins(columns: tuple[Column, ...], edges: Edges) -> tuple[Column, ...]:
+    """Return columns as they are while a tree is grown: the numbers are bins."""
+    return tuple(
+        replace(column, number_kind="bins") if index in edges else column
+        for index, column in enumerate(columns)
+    )
 
 
 def codes_as_numbers(columns: Sequence[Column], data: Columns) -> Columns:
@@ -87,12 +102,12 @@ def codes_as_numbers(columns: Sequence[Column], data: Columns) -> Columns:
     return replace(data, data=tuple(cells))
 
 
-def _edges(numbers: Floats, max_bins: int) -> Floats | None:
+def _edges(numbers: Floats, max_bins: int, position: str) -> Floats | None:
     """Return edges of bins of about equal size, or None for few distinct numbers."""
     distinct, count = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
     if len(distinct) <= max_bins:
         return None
-    return edges_between(distinct, distinct, count, max_bins)
+    return edges_between(distinct, distinct, count, max_bins, position)
 
 
 def edges_between(
@@ -100,6 +115,7 @@ def edges_between(
     high: Floats,
     count: Ints,
     max_bins: int,
+    position: str,
 ) -> Floats:
     """Return edges of bins of about equal size, made of whole cells of a summary.
 
@@ -110,20 +126,20 @@ def edges_between(
     # The cell of the number before each quantile, counted from the least.
     last = np.searchsorted(upto, quantiles - 1, side="right")
     last = distinct(last[(quantiles > 0) & (last < len(count) - 1)])
-    return midpoint(high[last], low[last + 1])
+    return between(high[last], low[last + 1], position)
 
 
 def numbers_of_thresholds(threshold: Floats, column: Ints, edges: Edges) -> Floats:
     """Convert thresholds between bins into thresholds between numbers."""
     return _converted(
-        threshold, column, edges, lambda at, between: between[at.astype(np.intp)]
+        threshold, column, edges, lambda at, edges: edges[at.astype(np.intp)]
     )
 
 
 def bins_of_thresholds(threshold: Floats, column: Ints, edges: Edges) -> Floats:
     """Convert such thresholds between numbers back into thresholds between bins."""
     return _converted(
-        threshold, column, edges, lambda at, between: between.searchsorted(at) + 0.5
+        threshold, column, edges, lambda at, edges: edges.searchsorted(at) + 0.5
     )
 
 
@@ -135,7 +151,7 @@ def _converted(
 ) -> Floats:
     """Convert the thresholds of binned columns, given their edges."""
     result = threshold.copy()
-    for index, between in edges.items():
+    for index, its_edges in edges.items():
         binned = np.flatnonzero((column == index) & ~np.isnan(threshold))
-        result[binned] = convert(threshold[binned], between)
+        result[binned] = convert(threshold[binned], its_edges)
     return result

@@ -51,6 +51,9 @@ class Column:
     for a missing value and another for a value that is none of the categories.
     ``sketched`` columns had so many distinct numbers that they were split only between
     bins of a summary. ``number_format`` is how numbers are written, unless plainly.
+    ``number_kind`` says what all numbers of the training rows are: "binary" (0 and 1),
+    "whole" or "any"; or "bins" while a tree is grown from bins. It is learnt for
+    readable thresholds only.
     """
 
     name: str
@@ -59,11 +62,25 @@ class Column:
     has_missing: bool = False
     sketched: bool = False
     number_format: NumberFormat | None = None
+    number_kind: str = "any"
 
     @property
     def is_numeric(self) -> bool:
         """Whether the column is split at thresholds."""
         return self.kind == "numeric"
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the column is known to have whole numbers only."""
+        return self.number_kind in ("binary", "whole")
+
+    def position(self, threshold: str) -> str:
+        """Return where thresholds lie, by the ``threshold`` of a recipe."""
+        if threshold != "readable":
+            return threshold
+        if self.number_kind == "bins":
+            return "midpoint"
+        return "whole" if self.is_whole else "readable"
 
     @property
     def missing_code(self) -> int:

@@ -45,8 +45,8 @@ class Task:
     row; ``ignored`` columns are no attributes. ``criterion`` is None where the target
     is a class. With ``weights_are_cases`` a row of weight 2 is two cases; with
     ``divides`` cases with missing values go down every branch. Columns with more than
-    ``max_exact`` distinct numbers have no exact thresholds. The rest is as in
-    :func:`~branchwise.fit.fit_tree`.
+    ``max_exact`` distinct numbers have no exact thresholds. ``threshold`` positions the
+    edges of bins. The rest is as in :func:`~branchwise.fit.fit_tree`.
     """
 
     target: Any
@@ -62,6 +62,7 @@ class Task:
     divides: bool = False
     rejects_missing: bool = False
     max_bins: int | None = None
+    threshold: str = "midpoint"
     max_exact: int = MAX_EXACT
     threads: int = 1
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrays import Floats, Ints, number_kind
 from branchwise.data.encode import cache_of_rows, check_missing, learn_columns
 from branchwise.data.encoded_table import LRUCache
 from branchwise.data.frames import Frame, open_table
@@ -344,6 +344,22 @@ class Training:
         return MemoryEngine(self.columns, self.data, self.prepared(grid), grid)
 
 
+def with_number_kinds(
+    columns: tuple[Column, ...], data: Columns, grid: WeightGrid
+) -> tuple[Column, ...]:
+    """Return columns with what their numbers are in the rows that count."""
+
+    def kind(numbers: Floats) -> str:
+        return number_kind(
+            numbers if grid.weights is None else numbers[grid.weights > 0]
+        )
+
+    return tuple(
+        replace(column, number_kind=kind(cells)) if column.is_numeric else column
+        for column, cells in zip(columns, data.data, strict=True)
+    )
+
+
 class MemoryTable:
     """A table in memory, or a file that is read into it."""
 
@@ -401,6 +417,12 @@ class MemoryTable:
         self._rows = Training(columns, data, wanted, len(classes), weights, cache)
         schema = Schema(columns, classes, _name_of(target), frame.named)
         plan = self._rows.plan(task, schema)
+        if task.threshold == "readable":
+            schema = replace(
+                schema, columns=with_number_kinds(columns, data, plan.grid)
+            )
+            self._rows = replace(self._rows, columns=schema.columns)
+            plan = replace(plan, schema=schema)
         if task.criterion == "poisson":
             # Rows whose weights vanish are absent.
             on_grid = plan.grid.weights

@@ -17,7 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, run_starts
+from branchwise.data.arrays import (
+    Floats,
+    Ints,
+    number_kind,
+    run_starts,
+    wider_kind,
+)
 from branchwise.data.bins import Edges, edges_between
 from branchwise.data.columns import Coded, RawColumn, check_mixed
 from branchwise.data.encode import check_missing, learn_column
@@ -59,20 +65,27 @@ _SIGN = np.int64(0x7FFF_FFFF_FFFF_FFFF)
 class NumberSummary:
     """Sorted cells of numbers: the least and the largest number, and the count.
 
-    Numbers of a cell agree but for the last ``dropped`` bits; 0 is exact.
+    Numbers of a cell agree but for the last ``dropped`` bits; 0 is exact. ``kind`` is
+    what all numbers are.
     """
 
     low: Floats
     high: Floats
     count: Ints
     dropped: int = 0
+    kind: str = "binary"
 
     @classmethod
     def of(cls, numbers: Floats, max_exact: int) -> NumberSummary:
         """Summarise numbers without missing ones."""
         known = numbers[~np.isnan(numbers)] + 0.0  # one zero
         values, count = np.unique(known, return_counts=True)
-        return cls(values, values, count.astype(np.intp)).within(max_exact)
+        return cls.of_values(values, count.astype(np.intp)).within(max_exact)
+
+    @classmethod
+    def of_values(cls, values: Floats, count: Ints) -> NumberSummary:
+        """Summarise distinct numbers, which occur so many times."""
+        return cls(values, values, count, kind=number_kind(values))
 
     def merge(self, other: NumberSummary, max_exact: int) -> NumberSummary:
         """Add the numbers of another chunk."""
@@ -81,6 +94,7 @@ class NumberSummary:
             np.concatenate([self.high, other.high]),
             np.concatenate([self.count, other.count]),
             max(self.dropped, other.dropped),
+            wider_kind(self.kind, other.kind),
         )
         return joined.joined(joined.dropped).within(max_exact)
 
@@ -103,6 +117,7 @@ class NumberSummary:
             np.maximum.reduceat(self.high[order], starts),
             np.add.reduceat(self.count[order], starts),
             dropped,
+            self.kind,
         )
 
     @property
@@ -110,14 +125,14 @@ class NumberSummary:
         """Whether every cell is one number."""
         return self.dropped == 0
 
-    def edges(self, max_bins: int | None) -> Floats | None:
+    def edges(self, max_bins: int | None, position: str = "midpoint") -> Floats | None:
         """Return the edges of bins; None where every number has its own."""
         if self.exact and max_bins is None:
             return None
         most = BINS_BEYOND if max_bins is None else max_bins
         if self.exact and len(self.count) <= most:
             return None
-        return edges_between(self.low, self.high, self.count, most)
+        return edges_between(self.low, self.high, self.count, most, position)
 
 
 def ordered_bits(numbers: Floats) -> NDArray[np.int64]:
@@ -322,12 +337,7 @@ def finalise(statistics: Summary, task: Task, again: Again) -> Plan:
 
 def _plan(statistics: Summary, task: Task) -> Plan:
     """Return the plan of a summary, with rows of weight 1."""
-    columns = tuple(
-        replace(summary.column, sketched=True)
-        if summary.numbers is not None and not summary.numbers.exact
-        else summary.column
-        for summary in statistics.columns
-    )
+    columns = tuple(_column(summary, task) for summary in statistics.columns)
     schema = Schema(columns, _classes(statistics, task), task.target)
     divides = task.divides and any(column.has_missing for column in columns)
     numbers = {
@@ -338,7 +348,8 @@ def _plan(statistics: Summary, task: Task) -> Plan:
     edges: Edges = {}
     values = {}
     for index, summary in numbers.items():
-        between = summary.edges(task.max_bins)
+        position = columns[index].position(task.threshold)
+        between = summary.edges(task.max_bins, position)
         values[index] = summary.low
         if between is not None:
             edges[index] = between
@@ -355,6 +366,16 @@ def _plan(statistics: Summary, task: Task) -> Plan:
         _factors(statistics, task, schema.classes),
         statistics.spread,
     )
+
+
+def _column(summary: ColumnSummary, task: Task) -> Column:
+    """Return the column of the schema."""
+    if summary.numbers is None:
+        return summary.column
+    # What the numbers are matters to readable thresholds only.
+    kind = summary.numbers.kind if task.threshold == "readable" else "any"
+    sketched = not summary.numbers.exact
+    return replace(summary.column, sketched=sketched, number_kind=kind)
 
 
 def _classes(statistics: Summary, task: Task) -> tuple[Value, ...]:

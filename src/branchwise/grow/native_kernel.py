@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from branchwise.data.arrays import Floats, Ints
+from branchwise.data.arrays import POSITIONS, Floats, Ints
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import Quantities, Scale
 from branchwise.data.weights import WeightGrid
@@ -205,7 +205,9 @@ def _options(
         "weight_in_leaf": float(recipe.weight_in_leaf(grid.total)),
         "branching": recipe.branching,
         "quinlan": recipe.quinlan_thresholds,
-        "threshold_at_value": recipe.threshold == "value",
+        "positions": [
+            POSITIONS.index(column.position(recipe.threshold)) for column in columns
+        ],
         "few_values": few_values(columns, n_cases).tolist(),
         "missing": recipe.missing,
         "unseen": recipe.unseen,

@@ -28,7 +28,6 @@ from branchwise.grow.thresholds import (
     Thresholds,
     best_by_score,
     best_penalised,
-    positioned,
     quinlan_least,
 )
 from branchwise.recipe import Recipe
@@ -302,8 +301,8 @@ class Search:
             best = self._best_thresholds(thresholds, candidates)
             result.score[best.node] = best.score
             result.gain[best.node] = best.gain
-            result.threshold[best.node] = positioned(
-                best.threshold, values, self.recipe.threshold
+            result.threshold[best.node] = best.threshold.positioned(
+                values, self.columns[index].position(self.recipe.threshold)
             )
             result.resolution[best.node] = best.resolution
             result.missing_to[best.node] = best.missing_to

@@ -27,6 +27,7 @@ from branchwise.data.arrays import (
     TIE,
     Floats,
     Ints,
+    between,
     distinct,
     first_best,
     first_best_of_rows,
@@ -53,16 +54,17 @@ _LARGEST_SIDE = 25.0
 class Thresholds:
     """All thresholds of the open nodes, with the class weights of both sides.
 
-    ``missing_to`` is the side that also has the missing cases, or STOP.
+    ``low`` and ``high`` are the values beside a threshold. ``missing_to`` is the side
+    that also has the missing cases, or STOP.
     """
 
     node: Ints
-    threshold: Floats
     left: Floats
     right: Floats
     left_cases: Floats
     right_cases: Floats
-    apart: NDArray[np.bool_]
+    low: Floats
+    high: Floats
     missing_to: Ints
 
     @classmethod
@@ -71,13 +73,11 @@ class Thresholds:
         thresholds = cls.along(known, n_nodes)
         after = np.flatnonzero(known.node[:-1] == known.node[1:])
         low, high = values[known.code[after]], values[known.code[after + 1]]
-        return replace(
-            thresholds, threshold=midpoint(low, high), apart=low + _APART < high
-        )
+        return replace(thresholds, low=low, high=high)
 
     @classmethod
     def along(cls, ordered: Counts, n_nodes: int) -> Thresholds:
-        """Split after every entry of a node but the last; thresholds are positions."""
+        """Split after every entry of a node but the last; values are positions."""
         weights, cases = ordered.totals(n_nodes)
         starts = run_starts(ordered.node)
         inner = np.flatnonzero(ordered.node[:-1] == ordered.node[1:])
@@ -86,14 +86,25 @@ class Thresholds:
         left_cases = _running(ordered.cases, starts)[inner]
         return cls(
             node,
-            inner.astype(np.float64),
             left,
             weights[node] - left,
             left_cases,
             cases[node] - left_cases,
-            np.ones(len(inner), dtype=bool),
+            inner.astype(np.float64),
+            (inner + 1).astype(np.float64),
             np.full(len(inner), STOP, dtype=np.intp),
         )
+
+    @property
+    def apart(self) -> NDArray[np.bool_]:
+        """Whether the values differ enough for C4.5."""
+        return self.low + _APART < self.high
+
+    def positioned(self, values: Floats, position: str) -> Floats:
+        """Return the thresholds as numbers; ``values`` are all numbers of the table."""
+        if position == "value":
+            return at_values(midpoint(self.low, self.high), values)
+        return between(self.low, self.high, position)
 
     @property
     def fewest_cases(self) -> Floats:
@@ -165,17 +176,15 @@ class BestThresholds:
     """The best threshold of every node that has one."""
 
     node: Ints
-    threshold: Floats
+    threshold: Thresholds
     score: Floats
     gain: Floats
     resolution: Floats
     missing_to: Ints
 
 
-def positioned(threshold: Floats, values: Floats, at: str) -> Floats:
-    """Return thresholds as midpoints, or moved down to a number of the table."""
-    if at == "midpoint":
-        return threshold
+def at_values(threshold: Floats, values: Floats) -> Floats:
+    """Return thresholds moved down to a number of the table."""
     return values[np.searchsorted(values, threshold, side="right") - 1]
 
 
@@ -187,7 +196,7 @@ def best_by_score(thresholds: Thresholds, scores: Scores) -> BestThresholds:
     best = first_best(scores.score, starts, resolution)
     return BestThresholds(
         node,
-        thresholds.threshold[best],
+        selected(thresholds, best),
         scores.score[best],
         scores.gain[best],
         resolution,
@@ -220,7 +229,7 @@ def best_penalised(
     worth = left > impurity_sums.noise(total)
     return BestThresholds(
         node,
-        thresholds.threshold[best],
+        selected(thresholds, best),
         np.where(worth, left / scores.information[best], -np.inf),
         np.where(worth, left * impurity_sums.unit / total, -np.inf),
         resolution,
@@ -247,8 +256,9 @@ def with_surrogates(
         known = counts.select(counts.code != source.missing_code(index))
         known = known.select(splits.column[known.node] != index)
         if columns[index].is_numeric:
+            position = columns[index].position(threshold)
             best = _best_thresholds(
-                known, source.values(index), len(sizes.most), threshold
+                known, source.values(index), len(sizes.most), position
             )
         else:
             best = _best_groups(known, sizes)
@@ -296,7 +306,9 @@ class _Best:
         return cls(agreement, threshold, owner[order], code[order], branch[order])
 
 
-def _best_thresholds(known: Counts, values: Floats, n_nodes: int, at: str) -> _Best:
+def _best_thresholds(
+    known: Counts, values: Floats, n_nodes: int, position: str
+) -> _Best:
     """Find the threshold that agrees most, in either direction; the lowest wins."""
     agreement, threshold = np.full(n_nodes, -np.inf), np.full(n_nodes, np.nan)
     thresholds = Thresholds.between(known, values, n_nodes)
@@ -310,7 +322,7 @@ def _best_thresholds(known: Counts, values: Floats, n_nodes: int, at: str) -> _B
     both = np.stack([straight, turned], axis=1).ravel()
     best = first_best(both, 2 * starts, np.zeros(len(starts)))
     agreement[node] = both[best]
-    threshold[node] = positioned(thresholds.threshold[best // 2], values, at)
+    threshold[node] = selected(thresholds, best // 2).positioned(values, position)
     low = best % 2
     return _Best.of(
         agreement,

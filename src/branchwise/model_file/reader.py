@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats
+from branchwise.data.arrays import NUMBER_KINDS, Floats
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Column, Schema, Value, value_type
 from branchwise.errors import (
@@ -254,7 +254,11 @@ def _read_column(value: Any, where: str) -> Column:
     how = _read_number_format(fields, where)
     if how is not None and kind != "numeric":
         raise ModelFileError(f"{where} has a number format and yet is not numeric")
-    return Column(name, kind, categories, has_missing, sketched, how)
+    fields.setdefault("number_kind", "any")
+    number_kind = typed(fields, "number_kind", where, NUMBER_KINDS)
+    if number_kind != "any" and kind != "numeric":
+        raise ModelFileError(f"{where} has a 'number_kind' and yet is not numeric")
+    return Column(name, kind, categories, has_missing, sketched, how, number_kind)
 
 
 def _read_number_format(column: dict[str, Any], where: str) -> NumberFormat | None:

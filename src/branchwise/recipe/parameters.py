@@ -34,7 +34,8 @@ UNSEEN_POLICIES: tuple[Policy, ...] = ("branch", "split", "largest", "node", "er
 TWO_WAY_POLICIES: tuple[Policy, ...] = ("learned", "surrogate")
 #: Policies of missing values.
 POLICIES: tuple[Policy, ...] = UNSEEN_POLICIES + TWO_WAY_POLICIES
-Threshold = Literal["midpoint", "value"]
+Threshold = Literal["readable", "midpoint", "value"]
+THRESHOLDS: tuple[Threshold, ...] = ("readable", "midpoint", "value")
 #: A criterion written by a user: class weights of k nodes, shape (k, classes), and
 #: of their branches, shape (k, branches, classes), give k scores. Branches are those
 #: that have cases, in the order of their values, followed by rows of zeros.

@@ -14,6 +14,7 @@ from branchwise.data.arrays import (
     first_best,
     least_of_equals,
     run_starts,
+    selected,
 )
 from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.table_schema import Column
@@ -21,7 +22,7 @@ from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2
 from branchwise.grow.search import Branches, Search
-from branchwise.grow.thresholds import Thresholds, positioned
+from branchwise.grow.thresholds import Thresholds
 from branchwise.recipe import Recipe
 from branchwise.steps.numbers import (
     Candidate,
@@ -171,13 +172,14 @@ class ColumnWork:
         starts = run_starts(considered.node)
         node = considered.node[starts]
         best = first_best(scores.gain, starts, scores.resolution[node])
-        shown = self._positioned(considered.threshold[best])
+        shown = self._positioned(selected(considered, best))
         threshold[node] = np.where(able[node], threshold[node], shown)
         return threshold
 
-    def _positioned(self, threshold: Floats) -> Floats:
+    def _positioned(self, thresholds: Thresholds) -> Floats:
         values = self._search.source.values(self.index)
-        return positioned(threshold, values, self._search.recipe.threshold)
+        position = self._column.position(self._search.recipe.threshold)
+        return thresholds.positioned(values, position)
 
     def candidates(self) -> Iterator[Candidate]:
         """Yield what the column can do for each node."""
@@ -331,7 +333,7 @@ class ColumnWork:
         judged = (scores.gain if quinlan else scores.score)[begin:end]
         top = np.array([judged.max()])
         least = least_of_equals(top, scores.resolution[[at]])[0]
-        equal = np.unique(considered.threshold[begin:end][judged >= least])
+        equal = np.unique(considered.low[begin:end][judged >= least])
         listed = (
             () if end - begin > _LISTED_THRESHOLDS else self._listed(begin, end, scores)
         )
@@ -345,7 +347,7 @@ class ColumnWork:
         mine, considered = slice(begin, end), self._considered[1]
         impurity_sums, unit = self._search.impurity_sums, self.rows.unit
         columns = (
-            self._positioned(considered.threshold[mine]),
+            self._positioned(selected(considered, mine)),
             impurity_sums.weight(considered.left[mine]) * unit,
             impurity_sums.weight(considered.right[mine]) * unit,
             scores.gain[mine] * impurity_sums.gain_unit,

@@ -23,6 +23,7 @@ from branchwise.data.bins import (
     bins_of_thresholds,
     codes_as_numbers,
     numbers_of_thresholds,
+    with_bins,
 )
 from branchwise.data.encoded_table import LRUCache, digest
 from branchwise.data.table_schema import Column, Columns, Value
@@ -36,7 +37,7 @@ from branchwise.errors import BranchwiseWarning, ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.grow import Progress, grow, recount
-from branchwise.grow.thresholds import positioned
+from branchwise.grow.thresholds import at_values
 from branchwise.prune import error_based, subtrees
 from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
@@ -278,9 +279,13 @@ def in_bins(
     if recipe.max_bins is None:
         return training, {}
     counted = None if grid.weights is None else grid.weights > 0
-    given = training.columns, training.data, recipe.max_bins, counted
-    data, edges = bin_codes(*given, threads) if as_codes else bin_columns(*given)
-    return replace(training, data=data), edges
+    columns, at = training.columns, recipe.threshold
+    given = columns, training.data, recipe.max_bins, counted
+    if as_codes:
+        data, edges = bin_codes(*given, threads, at)
+    else:
+        data, edges = bin_columns(*given, at)
+    return replace(training, columns=with_bins(columns, edges), data=data), edges
 
 
 def in_numbers(tree: Tree, edges: Edges) -> Tree:
@@ -340,6 +345,7 @@ def task_of(recipe: Recipe, task: Task) -> Task:
         divides=recipe.missing == "split",
         rejects_missing=recipe.missing == "error",
         max_bins=recipe.max_bins,
+        threshold=recipe.threshold,
     )
 
 
@@ -416,10 +422,12 @@ class Below:
 
     def __call__(self, chunk: Chunk) -> Tree:
         """Grow from rows of one node; limits refer to the whole table."""
-        plan, columns = self.plan, self.plan.schema.columns
+        plan, recipe = self.plan, self.recipe
+        columns = with_bins(plan.schema.columns, plan.edges)
         grid = plan.grid_of(chunk.weights)
-        # Thresholds at values are at those of the whole table.
-        recipe = replace(self.recipe, threshold="midpoint")
+        if recipe.threshold == "value":
+            # Thresholds at values are at those of the whole table.
+            recipe = replace(recipe, threshold="midpoint")
         target = plan.target_of(chunk.target)
         tree = _natively(columns, cells_of(chunk, plan), target, grid, recipe)
         if tree is None:
@@ -441,7 +449,7 @@ def _at_values(threshold: Floats, column: Ints, values: Edges) -> Floats:
     moved = threshold.copy()
     for index, numbers in values.items():
         own = (column == index) & ~np.isnan(threshold)
-        moved[own] = positioned(threshold[own], numbers, "value")
+        moved[own] = at_values(threshold[own], numbers)
     return moved
 
 
@@ -453,7 +461,7 @@ def grown_by_engine(
 ) -> Tree:
     """Grow a tree and prune it as far as the rows that it is grown from allow."""
     engine = data_source.engine(plan)
-    columns = plan.schema.columns
+    columns = with_bins(plan.schema.columns, plan.edges)
     finish = None
     if isinstance(engine, PassEngine) and Below.serves(plan, recipe):
         passing = engine

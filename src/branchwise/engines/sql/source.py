@@ -186,7 +186,7 @@ class _Learning:
         most = self.task.max_exact
         summary = NumberSummary(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
         for numbers, times in self._counted(name):
-            chunk = NumberSummary(numbers, numbers, times.astype(np.intp))
+            chunk = NumberSummary.of_values(numbers, times.astype(np.intp))
             summary = summary.merge(chunk.joined(0).within(most), most)
         return summary
 
