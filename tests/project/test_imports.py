@@ -54,6 +54,7 @@ OUTSIDE = {
     "pandas": {"engines.dask", "datasets"},
     "pyspark": {"engines.spark", "export.sql"},
     "python_calamine": {"files.workbook"},
+    "pyreadstat": {"files.record_files"},
     "matplotlib": {"plot", "evaluation.plots"},
     "onnx": {"export"},
     "onnxruntime": {"export"},

@@ -32,6 +32,14 @@ from branchwise.files.raw_bytes import (
     contents,
     whole_text,
 )
+from branchwise.files.record_files import (
+    SAS,
+    SPSS,
+    STATA,
+    JsonLines,
+    StatsFile,
+    looks_like_json_lines,
+)
 from branchwise.files.typed_columns import (
     ARROW,
     PARQUET,
@@ -47,13 +55,27 @@ _MAGIC: dict[str, tuple[int, bytes | tuple[bytes, ...]]] = {
     "arrow": (0, ARROW),
     "sqlite": (0, SQLITE),
     "duckdb": (8, DUCKDB),
+    "spss": (0, SPSS),
+    "sas": (0, SAS),
+    "stata": (0, STATA),
 }
+_STATS = frozenset(("spss", "sas", "stata"))
 _TABS = tuple(ending for ending, file_format in ENDINGS.items() if file_format == "tsv")
+_JSON_LINES = (".jsonl", ".ndjson")
 
 
 #: Opened files. They have a label for messages, the names of their columns, of which
 #: those with declared values are ``declared``, load columns, and locate rows.
-Format = DelimitedFile | DeclaredRows | TypedFile | Workbook | SQLiteFile | DuckDBFile
+Format = (
+    DelimitedFile
+    | DeclaredRows
+    | TypedFile
+    | Workbook
+    | JsonLines
+    | StatsFile
+    | SQLiteFile
+    | DuckDBFile
+)
 
 
 def open_format(
@@ -74,7 +96,7 @@ def open_format(
         reading = reading.fitted(file_format)
     else:
         reading.check(file_format, label)
-    if file_format in TEXT_FORMATS:
+    if file_format in TEXT_FORMATS or file_format == "jsonl":
         content = whole_text(content, label, reading.most_bytes)
     return file_format, _opened(file_format, content, name, label, names_path, reading)
 
@@ -99,15 +121,19 @@ def _names_path(name: str, reading: Reading, said: str | None) -> str | None:
 
 def _known(content: Buffer, name: str) -> str:
     """Return the format by the content, of text by the name."""
-    head = content[:16]
+    head = content[:32]
     for file_format, (at, magic) in _MAGIC.items():
         if head[at:].startswith(magic):
             return file_format
     if head.startswith(OLD_EXCEL) or (head.startswith(ZIP) and is_workbook(content)):
         return "excel"
     plain = _plain_name(name)
+    if plain.endswith(".dta"):  # older files of Stata have no mark
+        return "stata"
     if plain.endswith(_TABS):
         return "tsv"
+    if plain.endswith(_JSON_LINES) or looks_like_json_lines(content):
+        return "jsonl"
     if plain.endswith(".arff") or looks_like_arff(content):
         return "arff"
     return "csv"
@@ -156,6 +182,10 @@ def _opened(
         return opened(content, label, reading.most_bytes)
     if file_format == "excel":
         return Workbook(content, label, with_names(reading))
+    if file_format == "jsonl":
+        return JsonLines(content, label, reading)
+    if file_format in _STATS:
+        return StatsFile(content, label, file_format, reading)
     if file_format in ("sqlite", "duckdb"):
         _check_stream(name, label, file_format)
         database = SQLiteFile if file_format == "sqlite" else DuckDBFile

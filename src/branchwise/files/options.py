@@ -22,6 +22,10 @@ FORMATS: Mapping[str, str] = {
     "parquet": "Parquet",
     "arrow": "Arrow",
     "excel": "Excel",
+    "jsonl": "JSON lines",
+    "spss": "SPSS",
+    "sas": "SAS",
+    "stata": "Stata",
     "sqlite": "SQLite",
     "duckdb": "DuckDB",
 }
@@ -40,6 +44,12 @@ ENDINGS: Mapping[str, str] = {
     ".xlsb": "excel",
     ".xls": "excel",
     ".ods": "excel",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".sav": "spss",
+    ".zsav": "spss",
+    ".sas7bdat": "sas",
+    ".dta": "stata",
     ".sqlite": "sqlite",
     ".sqlite3": "sqlite",
     ".db": "sqlite",
@@ -63,7 +73,7 @@ _DATABASES = frozenset(("sqlite", "duckdb"))
 #: The formats that each option is for; other options are for all.
 _FOR: Mapping[str, frozenset[str]] = {
     "separator": DELIMITED_FORMATS,
-    "encoding": TEXT_FORMATS,
+    "encoding": TEXT_FORMATS | {"jsonl"},
     "header": HEADED_FORMATS,
     "skip": HEADED_FORMATS,
     "names": HEADED_FORMATS,

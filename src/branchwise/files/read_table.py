@@ -418,9 +418,9 @@ def read_table(
 ) -> Any:
     """Read a file into a table that ``fit`` accepts.
 
-    CSV, TSV, ARFF, C4.5's files, Parquet, Arrow, Excel, SQLite and DuckDB; text also
-    compressed with gzip or zstd. The format is recognised by the content, else by the
-    name. Opening a file never runs code.
+    CSV, TSV, ARFF, C4.5's files, Parquet, Arrow, Excel, JSON lines, SPSS, SAS, Stata,
+    SQLite and DuckDB; text also compressed with gzip or zstd. The format is recognised
+    by the content, else by the name. Opening a file never runs code.
 
     Parameters
     ----------
@@ -436,7 +436,8 @@ def read_table(
         Columns to leave out.
     file_format : str or None
         The format, if it cannot be recognised: "csv", "tsv", "arff", "c4.5",
-        "parquet", "arrow", "excel", "sqlite" or "duckdb".
+        "parquet", "arrow", "excel", "jsonl", "spss", "sas", "stata", "sqlite" or
+        "duckdb".
     separator : str or None
         The separator of cells of CSV: a character, "tab" or "whitespace".
     encoding : str or None
