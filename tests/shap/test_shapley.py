@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import naive_shapley as naive
-from branchwise.shap.shapley import Background, Shapley, quadrature, shapley_values
+from branchwise.shap.shapley import (
+    Background,
+    Shapley,
+    corrected,
+    quadrature,
+    shapley_values,
+)
 from shap_models import drawn, explained, term_of
 
 CLOSE = 1e-12
@@ -60,6 +66,28 @@ def test_values_are_those_of_the_definition(seed):
 def test_values_of_many_models_are_those_of_the_definition(block):
     for seed in range(1000 + 50 * block, 1050 + 50 * block):
         compare(seed)
+
+
+@pytest.mark.parametrize("seed", [1168, 1462, 1616, 1757, 1838, 1240])
+def test_values_of_models_that_were_wrong_once(seed):
+    """Rows of which nothing is known, and classes that never occur."""
+    compare(seed)
+
+
+def test_what_is_left_of_other_classes_is_no_error():
+    values = np.array([[[0.25, -4e-17], [0.25, 0.0]]])
+    corrected(values, np.array([0.5, 0.0]), np.array([[1.0, 0.0]]), 0)
+    assert values.tolist() == [[[0.25, 0.0], [0.25, 0.0]]]
+    with pytest.raises(ValueError, match="not those of the trees"):
+        corrected(values, np.array([0.5, 0.0]), np.array([[1.0, 1e-6]]), 0)
+
+
+def test_a_row_of_which_nothing_is_known_adds_up():
+    base, prediction = 0.42857142857142855, 0.4285714285714286
+    values = np.zeros((1, 3, 1))
+    corrected(values, np.array([base]), np.array([[prediction]]), 1)
+    assert values[0, :, 0].tolist() == [0.0, prediction - base, 0.0]
+    assert base + float(values.sum()) == prediction
 
 
 def test_a_sum_of_trees_has_the_sum_of_their_values():

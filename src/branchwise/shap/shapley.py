@@ -101,7 +101,8 @@ def shapley_values(
     if predictions is None:
         predictions = predicted(columns, terms, data)
     base = base_values(columns, terms, background)
-    corrected(values, base, predictions)
+    used = [int(term.tree.column[0]) for term in terms if not term.tree.is_leaf[0]]
+    corrected(values, base, predictions, used[0] if used else None)
     matrix = None
     if interactions:
         matrix = add_up(columns, terms, data, background, pairs=True)
@@ -264,11 +265,16 @@ def _without(factors: Floats, pairs: bool) -> Iterator[tuple[tuple[int, ...], Fl
             yield (i, j), np.delete(rest, j - 1, axis=-1).prod(axis=-1)
 
 
-def corrected(values: Floats, base: Floats, predictions: Floats) -> None:
+def corrected(
+    values: Floats, base: Floats, predictions: Floats, column: int | None = None
+) -> None:
     """Take what rounding left out of the values: base plus values is the prediction.
 
     The residual, of the size of the last bits, goes to the value that is largest; what
-    its last bit cannot hold, to the next largest, and so on. Values of 0 stay 0.
+    its last bit cannot hold, to the next largest, and so on. Values of 0 stay 0, unless
+    all are: a row of which nothing is known goes where the training cases went, and
+    ``column``, which a tree splits on first, has the last bit that its prediction
+    differs by.
     """
     total = np.broadcast_to(base, predictions.shape).copy()
     error = np.zeros_like(total)
@@ -276,7 +282,9 @@ def corrected(values: Floats, base: Floats, predictions: Floats) -> None:
         total, lost = _two_sum(total, values[:, j])
         error += lost
     residual = (predictions - total) - error
+    # Of a class that never occurs, all there is may be what is left of other classes.
     size = np.abs(values).sum(axis=1) + np.abs(base) + np.abs(predictions)
+    size = size.max(axis=1, keepdims=True, initial=0.0)
     if (np.abs(residual) > _LARGEST_RESIDUAL * size).any():
         raise ValueError("predictions are not those of the trees that are explained")
     order = np.argsort(-np.abs(values), axis=1, kind="stable")
@@ -287,6 +295,8 @@ def corrected(values: Floats, base: Floats, predictions: Floats) -> None:
         new = np.where(value == 0.0, value, new)
         residual = np.where(value == 0.0, residual, lost)
         np.put_along_axis(values, at, new[:, np.newaxis], axis=1)
+    if column is not None:
+        values[:, column] += np.where((values == 0.0).all(axis=1), residual, 0.0)
 
 
 def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
