@@ -20,13 +20,13 @@ from branchwise.estimators.base import (
     one_dimensional,
     set_seen_columns,
 )
-from branchwise.estimators.model_methods import EnsembleMethods
+from branchwise.estimators.model_methods import of_model
 from branchwise.model import Model
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.recipe.parameters import PARAMETERS
 
 
-class EnsembleEstimator(EnsembleMethods, FittedEstimator):
+class EnsembleEstimator(FittedEstimator):
     """Base class of estimators around an :class:`~branchwise.ensemble.Ensemble`."""
 
     #: What fitted estimators have, for their docstrings.
@@ -49,6 +49,11 @@ feature_importances_ : ndarray
     model_: Ensemble
     n_jobs: int | None
     warm_start: bool
+
+    shap = of_model(Ensemble.shap)
+    export = of_model(Ensemble.export)  # type: ignore[arg-type]
+    to_bytes = of_model(Ensemble.to_bytes)
+    save = of_model(Ensemble.save)
 
     @property
     def recipe(self) -> EnsembleRecipe:

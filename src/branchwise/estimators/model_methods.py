@@ -8,14 +8,13 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
 
-from branchwise.ensemble.ensemble import Ensemble
 from branchwise.model import Model
 
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
-def _of_model(
+def of_model(
     method: Callable[Concatenate[Any, _Parameters], _Result],
 ) -> Callable[Concatenate[Any, _Parameters], _Result]:
     """Return a method of estimators that calls this one of their ``model_``."""
@@ -36,25 +35,16 @@ class TreeMethods:
     Not ``steps``: an estimator that has it is taken for a pipeline.
     """
 
-    rules = _of_model(Model.rules)
-    generalised_rules = _of_model(Model.generalised_rules)
-    explain = _of_model(Model.explain)
-    what_if = _of_model(Model.what_if)
-    shap = _of_model(Model.shap)
-    to_text = _of_model(Model.to_text)
-    to_html = _of_model(Model.to_html)
-    to_svg = _of_model(Model.to_svg)
-    to_dot = _of_model(Model.to_dot)
-    to_mermaid = _of_model(Model.to_mermaid)
-    export = _of_model(Model.export)  # type: ignore[arg-type]
-    to_bytes = _of_model(Model.to_bytes)
-    save = _of_model(Model.save)
-
-
-class EnsembleMethods:
-    """What estimators of ensembles have from their ``Ensemble``."""
-
-    shap = _of_model(Ensemble.shap)
-    export = _of_model(Ensemble.export)  # type: ignore[arg-type]
-    to_bytes = _of_model(Ensemble.to_bytes)
-    save = _of_model(Ensemble.save)
+    rules = of_model(Model.rules)
+    generalised_rules = of_model(Model.generalised_rules)
+    explain = of_model(Model.explain)
+    what_if = of_model(Model.what_if)
+    shap = of_model(Model.shap)
+    to_text = of_model(Model.to_text)
+    to_html = of_model(Model.to_html)
+    to_svg = of_model(Model.to_svg)
+    to_dot = of_model(Model.to_dot)
+    to_mermaid = of_model(Model.to_mermaid)
+    export = of_model(Model.export)  # type: ignore[arg-type]
+    to_bytes = of_model(Model.to_bytes)
+    save = of_model(Model.save)
