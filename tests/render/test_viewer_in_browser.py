@@ -283,6 +283,25 @@ def test_a_case_is_typed_and_watched(show, weather):
     assert page.locator(".card.arrived").get_attribute("id") == "node-5"
 
 
+def test_what_each_column_contributed(show, weather):
+    page = show(weather)
+    page.keyboard.press("t")
+    labelled(page, "outlook").select_option(label="sunny")
+    labelled(page, "humidity").fill("70")
+    row = {"outlook": "sunny", "humidity": 70.0, "temperature": None, "windy": None}
+    found = weather.shap(row).of_class("yes")
+    text = " ".join(page.inner_text(".contributions").split())
+    base = f"{100 * float(found.base_values):.1f} %"
+    assert f"probability of yes: {base} without any column, 100 % with all" in text
+    for name, value in zip(found.columns, found.values[0].tolist(), strict=True):
+        if abs(value) > 1e-9:
+            sign = "+" if value > 0 else "\N{MINUS SIGN}"
+            assert f"{name} {sign}{100 * abs(value):.3g} %" in text
+    bars = page.locator(".contribution i")
+    assert bars.count() == np.count_nonzero(np.abs(found.values) > 1e-9)
+    assert page.locator(".contribution .less").count() == (found.values < -1e-9).sum()
+
+
 def test_a_divided_case(show):
     table = datasets.load("house_votes")
     model = C45Classifier().fit(table.X, table.y).model_

@@ -244,6 +244,7 @@ SCRIPTS = (
     "tree.js",
     "words.js",
     "decide.js",
+    "shapley.js",
     "layout.js",
     "camera.js",
     "draw.js",

@@ -116,7 +116,54 @@ function resultOf(row, { arrivals, probabilities, label, number: mean }) {
     NUMBERS ? null : decision(decidedBy(arrivals, probabilities, label)),
     arrivals.length > 1 ? muted(divided) : null,
     steps(row, wayTo(mainArrival(arrivals))),
+    contributions(row, label),
   );
+}
+
+/** What each column contributed to the number, or to the probability of the class. */
+function contributions(row, label) {
+  if (!fields.size) return null;
+  const heading = h("h3", {}, "What each column contributed");
+  if (!hasShapley()) {
+    const large = "This tree is too large to work that out here; model.shap does.";
+    return h("div", { class: "contributions" }, heading, muted(large));
+  }
+  const valueOf = NUMBERS ? (node) => DATA.mean[node] : (node) => classProbabilities(node)[label];
+  const { base, values } = shapleyOf(row, valueOf);
+  const total = base + sum(values);
+  const written = NUMBERS ? (value) => rounded(value, 5) : (value) => percent(value, 1);
+  const most = Math.max(...values.map(Math.abs));
+  const told = [...fields.keys()].filter((at) => Math.abs(values[at]) > 1e-9 * most);
+  told.sort((one, other) => Math.abs(values[other]) - Math.abs(values[one]) || one - other);
+  const rows = told.map((at) => {
+    const column = bdi(DATA.columns[at].name);
+    const name = h("span", { class: "labelled" }, contribution(values[at] / most), column);
+    return tableRow(name, cell(signed(values[at])));
+  });
+  const of = NUMBERS ? "the prediction" : ["the probability of ", bdi(DATA.classes[label])];
+  const without = `: ${written(base)} without any column, ${written(total)} with all of them.`;
+  const silent = fields.size - told.length;
+  return h(
+    "div",
+    { class: "contributions" },
+    heading,
+    muted("Shapley values of ", of, without),
+    told.length ? table(["column", "moves it by"], rows) : null,
+    silent ? muted(`${counted(silent, "column")} without any effect.`) : null,
+  );
+}
+
+/** A bar to the right of the middle for what is more, to the left for what is less. */
+function contribution(share) {
+  const width = `${50 * Math.abs(share)}%`;
+  const side = share > 0 ? { left: "50%" } : { right: "50%" };
+  const bar = h("i", { class: share > 0 ? "more" : "less", style: { width, ...side } });
+  return h("span", { class: "contribution", "aria-hidden": "true" }, bar);
+}
+
+function signed(value) {
+  const size = NUMBERS ? rounded(Math.abs(value), 4) : `${rounded(100 * Math.abs(value), 3)} %`;
+  return `${value > 0 ? "+" : "−"}${size}`;
 }
 
 /** What decided for the class of a case, where it is not the usual one. */

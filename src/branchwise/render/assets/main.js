@@ -226,7 +226,7 @@ function start() {
   for (const listen of [listenForMoves, listenForSearch, listenForPrinting, listenForClicks]) listen();
   listenForSize();
   // For tests and other scripts.
-  const queries = { decide, refusal, arrivalsOf, exampleOf, find, impurityOf };
+  const queries = { decide, refusal, arrivalsOf, exampleOf, find, impurityOf, shapleyOf };
   const spoken = { ruleOf, branchOf, edgeOf };
   window.branchwise = { ...queries, ...spoken, select, setDepth, state, tree: TREE };
 }
