@@ -203,6 +203,7 @@ def test_missing_and_large_columns_of_text():
         ]
     assert not detect(pa.array([], pa.string())).formats
     assert parse_texts([], NumberFormat()) == []
+    assert parse_texts(["5", "\ud800"], NumberFormat()) == [5, None]
 
 
 @pytest.mark.parametrize(

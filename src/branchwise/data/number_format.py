@@ -51,10 +51,11 @@ _GROUPED = r"0{{1,3}}(?P<mark>[{marks}])0{{3}}(?:(?P=mark)0{{3}})*"
 #: 12,34,567: groups of two digits before the last three.
 _INDIAN = r"0{1,2}(?:,00)+,000"
 
+_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 #: The most digits of a whole number that float64 holds exactly.
 _MOST_DIGITS = 15
 #: Texts that are looked at before all are.
-_SAMPLE = 200
+_SAMPLE = 20
 
 
 @dataclass(frozen=True)
@@ -252,13 +253,15 @@ def parse(texts: Any, how: NumberFormat) -> tuple[Floats, NDArray[np.bool_]]:
 
 def parse_texts(texts: Sequence[str], how: NumberFormat) -> list[float | None]:
     """Read texts by a convention; None are those that do not follow it."""
-    values, valid = parse(pa.array(texts, pa.string()), how)
+    # Half a surrogate pair is no number, and Arrow has no place for it.
+    known = [text.encode("utf-8", "replace").decode() for text in texts]
+    values, valid = parse(pa.array(known, pa.string()), how)
     return [x if ok else None for x, ok in zip(values.tolist(), valid, strict=True)]
 
 
 def follows_any(text: str) -> bool:
     """Whether a text is a number in some convention."""
-    shape = re.sub("[0-9]", "0", text).encode()
+    shape = text.encode().translate(_TO_ZERO)
     return any(_reading(shape, decimal) for decimal in DECIMALS)
 
 
@@ -281,8 +284,7 @@ def _shapes(texts: Any) -> tuple[list[bytes], NDArray[np.integer[Any]]]:
     if pa.types.is_string_view(texts.type):
         texts = texts.cast(pa.large_string())
     _, offsets, data = texts.buffers()
-    to_zero = bytes.maketrans(b"123456789", b"000000000")
-    zeros = pa.py_buffer((data.to_pybytes() if data else b"").translate(to_zero))
+    zeros = pa.py_buffer((data.to_pybytes() if data else b"").translate(_TO_ZERO))
     same = pa.Array.from_buffers(
         texts.type, len(texts), [None, offsets, zeros], offset=texts.offset
     )

@@ -1,0 +1,259 @@
+"""Tables as people have them: each is fitted, evaluated and exported, uncleaned."""
+
+from __future__ import annotations
+
+import csv
+import json
+import runpy
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from command_line import output, run
+
+N_ROWS = 120
+
+
+@dataclass(frozen=True)
+class Messy:
+    """A table: how it is written, its target, and the options that read it."""
+
+    write: Callable[[Path, np.random.Generator], Path]
+    target: str
+    options: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+
+
+def lines(
+    path: Path,
+    header: str,
+    rows: list[str],
+    title: tuple[str, ...] = (),
+    end: str = "\n",
+    encoding: str = "utf-8",
+) -> Path:
+    """Write a file of text."""
+    path.write_bytes(end.join([*title, header, *rows, ""]).encode(encoding))
+    return path
+
+
+def grouped(number: float, mark: str, decimal: str, digits: int = 2) -> str:
+    """Write a number with marks between thousands."""
+    text = f"{number:,.{digits}f}"
+    return text.replace(",", "\0").replace(".", decimal).replace("\0", mark)
+
+
+def amounts(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return amounts, and whether each is large."""
+    amount = np.round(rng.lognormal(8, 1, N_ROWS), 2)
+    return amount, amount > np.median(amount)
+
+
+def german(folder: Path, rng: np.random.Generator) -> Path:
+    amount, large = amounts(rng)
+    rows = []
+    for at, (a, bad) in enumerate(zip(amount, large, strict=True)):
+        word = rng.choice(["ja", "Ja", "JA"] if bad else ["nein", "Nein"])
+        rate = f"{grouped(rng.uniform(1, 9), '.', ',')} %" if at % 40 != 7 else "k.A."
+        income = f"{grouped(rng.lognormal(8), '.', ',')} €"
+        cells = [f"KD-{at}", grouped(a, ".", ","), rate, income, f"{at % 9:05}", word]
+        rows.append(";".join(cells))
+    header = ";Kreditbetrag;Zinssatz;Nettoeinkommen;PLZ;Ausfall?"
+    return lines(folder / "kredite.csv", header, rows, end="\r\n", encoding="utf-8-sig")
+
+
+def french(folder: Path, rng: np.random.Generator) -> Path:
+    amount, large = amounts(rng)
+    rows = [
+        f"{grouped(a, chr(0x202F), ',')} €;{grouped(a / 7, chr(0xA0), ',', 1)};"
+        f"{'oui' if bad else 'non'}"
+        for a, bad in zip(amount, large, strict=True)
+    ]
+    return lines(folder / "prets.csv", "montant;revenu;défaut", rows)
+
+
+def swiss(folder: Path, rng: np.random.Generator) -> Path:
+    amount, large = amounts(rng)
+    rows = [
+        f"CHF {grouped(a, chr(0x2019), '.')};{rng.integers(1, 9)};{int(bad)}"
+        for a, bad in zip(amount, large, strict=True)
+    ]
+    return lines(folder / "kredite.csv", "Betrag;Kinder;Ausfall", rows)
+
+
+def american(folder: Path, rng: np.random.Generator) -> Path:
+    amount, large = amounts(rng)
+    rows = []
+    for a, bad in zip(amount, large, strict=True):
+        balance = rng.normal(0, 5000)
+        shown = f"${grouped(abs(balance), ',', '.')}"
+        rows.append(
+            f'"${grouped(a, ",", ".")}","{f"({shown})" if balance < 0 else shown}",'
+            f'{rng.uniform(0, 100):.1f}%,"{grouped(a // 1, ",", ".", 0)}",'
+            f"{'Bad' if bad else 'Good'}"
+        )
+    return lines(folder / "loans.csv", "Amount,Balance,Use,Salary,Class", rows)
+
+
+def indian(folder: Path, rng: np.random.Generator) -> Path:
+    def lakhs(number: float) -> str:
+        whole, _, fraction = f"{number:.2f}".partition(".")
+        groups = [whole[-3:]]
+        whole = whole[:-3]
+        while whole:
+            groups.insert(0, whole[-2:])
+            whole = whole[:-2]
+        return f"{','.join(groups)}.{fraction}"
+
+    amount, large = amounts(rng)
+    rows = [
+        f'"₹{lakhs(a * 100)}",{rng.integers(1, 9)},{"yes" if bad else "no"}'
+        for a, bad in zip(amount, large, strict=True)
+    ]
+    return lines(folder / "loans.csv", "amount,children,default", rows)
+
+
+def titled(folder: Path, rng: np.random.Generator) -> Path:
+    amount, large = amounts(rng)
+    rows = [f"{a};{'u' if bad else 'v'}" for a, bad in zip(amount, large, strict=True)]
+    title = ("Portfolio of January", "generated 2024-01-31", "")
+    return lines(folder / "report.csv", "amount;class", rows, title=title)
+
+
+def mixed_case(folder: Path, rng: np.random.Generator) -> Path:
+    rows = []
+    for at in range(N_ROWS):
+        color = ["red", "Red", "RED ", "blue", " Blue"][at % 5]
+        word = ["yes", "Yes", "YES"][at % 3] if at % 5 < 3 else ["no", "No"][at % 2]
+        rows.append(f"{color},{word}")
+    return lines(folder / "words.csv", "color,answer", rows)
+
+
+def workbook(folder: Path, rng: np.random.Generator) -> Path:
+    amount, large = amounts(rng)
+    path = folder / "book.xlsx"
+    texts = [f"{grouped(a, '.', ',')} €" for a in amount]
+    table = [["Monthly report", None], ["amount", "class"]]
+    table += [[t, "u" if bad else "v"] for t, bad in zip(texts, large, strict=True)]
+    with pd.ExcelWriter(path) as book:
+        for name, rows in (("Loans", table), ("Notes", [["k"], [1]])):
+            sheet = pd.DataFrame(rows)
+            sheet.to_excel(book, sheet_name=name, index=False, header=False)
+    return path
+
+
+def json_lines(folder: Path, rng: np.random.Generator) -> Path:
+    amount, large = amounts(rng)
+    path = folder / "loans.jsonl"
+    rows = [
+        {"id": 2**60 + at, "amount": float(a), "class": "u" if bad else "v"}
+        for at, (a, bad) in enumerate(zip(amount, large, strict=True))
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return path
+
+
+def wide(folder: Path, rng: np.random.Generator) -> Path:
+    amount, large = amounts(rng)
+    noise = rng.normal(0, 1000, (N_ROWS, 498))
+    rows = [
+        ";".join([grouped(a, ".", ","), *(grouped(x, ".", ",") for x in others), word])
+        for a, others, word in zip(
+            amount, noise, np.where(large, "u", "v").tolist(), strict=True
+        )
+    ]
+    header = ";".join(["amount", *(f"x{at}" for at in range(498)), "class"])
+    return lines(folder / "wide.csv", header, rows)
+
+
+def long(folder: Path, rng: np.random.Generator) -> Path:
+    n = 200_000
+    amount = np.round(rng.lognormal(8, 1, n), 2)
+    rows = [
+        f"{grouped(a, '.', ',')} €;{at % 7} %;{'ja' if a > 3000 else 'nein'}"
+        for at, a in enumerate(amount.tolist())
+    ]
+    return lines(folder / "long.csv", "Betrag;Satz;Ausfall", rows)
+
+
+TABLES = {
+    "german": Messy(
+        german,
+        "Ausfall?",
+        ("--missing", "k.A.", "--merge-case", "--ignore", "", "--categorical", "PLZ"),
+        ("3 text columns are read as numbers", "has no name for 'column_1'"),
+        ("Kreditbetrag", "Zinssatz", "Nettoeinkommen"),
+    ),
+    "french": Messy(french, "défaut", (), ("2 text columns",), ("montant", "revenu")),
+    "swiss": Messy(swiss, "Ausfall", (), ("1 text column is",), ("Betrag",)),
+    "american": Messy(
+        american,
+        "Class",
+        ("--thousands", "comma"),
+        ("4 text columns",),
+        ("Amount", "Balance", "Use", "Salary"),
+    ),
+    "indian": Messy(indian, "default", (), ("1 text column is",), ("amount",)),
+    "title lines": Messy(titled, "class", ("--skip", "3"), (), ("amount",)),
+    "mixed case": Messy(mixed_case, "answer", ("--merge-case",)),
+    "workbook": Messy(
+        workbook, "class", ("--skip", "1"), ("others are 'Notes'",), ("amount",)
+    ),
+    "JSON lines": Messy(json_lines, "class", ("--ignore", "id"), (), ("amount",)),
+    "500 columns": Messy(wide, "class", (), ("499 text columns",), ("amount", "x7")),
+    "200,000 rows": Messy(long, "Ausfall", (), ("2 text columns",), ("Betrag", "Satz")),
+}
+FAST = {"german", "american", "mixed case"}
+#: Tables whose numbers the exported program reads as they are written.
+TEXTS = {"german", "american", "french", "swiss", "indian"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in FAST else [pytest.mark.slow])
+        for name in TABLES
+    ],
+)
+def test_a_messy_table_becomes_a_tree(name, tmp_path):
+    messy = TABLES[name]
+    path = messy.write(tmp_path, np.random.default_rng(1))
+    model, exported = tmp_path / "model.json", tmp_path / "tree.py"
+    fit = ("fit", path, "-t", messy.target, "-a", "cart", "--max-depth", "4")
+    code, _, err = run(*fit, "-o", model, *messy.options)
+    assert code == 0, err
+    for note in messy.notes:
+        assert note in err
+    columns = json.loads(model.read_text("utf-8"))["schema"]["columns"]
+    kinds = {column["name"]: column["kind"] for column in columns}
+    assert all(kinds[name] == "numeric" for name in messy.numeric)
+    kept = _reading(messy.options)
+    scores = json.loads(output("evaluate", model, path, "--format", "json", *kept))
+    assert scores["accuracy"] > 0.95
+    output("export", model, "--to", "python", "-o", exported)
+    if name in TEXTS:
+        found = output("predict", model, path, *kept).split()[1:]
+        predict = runpy.run_path(str(exported))["predict"]
+        assert [str(predict(row)) for row in _cells(path)] == found
+
+
+def _reading(options: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the options that read rows for a model."""
+    of_fit = {"--ignore", "--categorical"}
+    skipped = {at + d for at, o in enumerate(options) if o in of_fit for d in (0, 1)}
+    return tuple(o for at, o in enumerate(options) if at not in skipped)
+
+
+def _cells(path: Path) -> list[dict[str, str | None]]:
+    """Return the rows of a file as texts, as a program would read them."""
+    text = path.read_text("utf-8-sig").splitlines()
+    reader = csv.DictReader(text, delimiter=";" if ";" in text[0] else ",")
+    return [
+        {name: None if cell == "k.A." else cell for name, cell in row.items()}
+        for row in reader
+    ]
