@@ -29,7 +29,6 @@ from branchwise import (
     RandomForestRegressor,
 )
 from branchwise.ensemble.ensemble import Ensemble
-from branchwise.estimators.model_methods import TreeMethods
 from forest_tables import mixed
 
 ESTIMATORS = [
@@ -124,7 +123,7 @@ def test_methods_of_the_model() -> None:
     assert trained.rules.__doc__ == Model.rules.__doc__
 
 
-TREE_METHODS = [name for name in vars(TreeMethods) if not name.startswith("_")]
+TREE_METHODS = ["rules", "explain", "what_if", "shap", "to_text", "to_html", "save"]
 
 
 @pytest.mark.parametrize(

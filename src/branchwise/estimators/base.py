@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from functools import cache, lru_cache, wraps
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Concatenate,
+    ParamSpec,
+    Self,
+    TypeVar,
+)
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +29,6 @@ from branchwise.data.cache import Fingerprints
 from branchwise.data.table_schema import Schema
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.estimators.model_methods import TreeMethods
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.prune import subtrees
@@ -90,6 +97,25 @@ def documented(estimator: _Estimator) -> _Estimator:
     return estimator
 
 
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def of_model(
+    method: Callable[Concatenate[Any, _Parameters], _Result],
+) -> Callable[Concatenate[Any, _Parameters], _Result]:
+    """Return a method of estimators that calls this one of their ``model_``."""
+
+    @wraps(method)
+    def call(
+        self: Any, *args: _Parameters.args, **kwargs: _Parameters.kwargs
+    ) -> _Result:
+        check_is_fitted(self)
+        return method(self.model_, *args, **kwargs)
+
+    return call  # type: ignore[return-value]  # of the name of self
+
+
 class FittedEstimator(BaseEstimator):  # type: ignore[misc]
     """Base class of all estimators: what they tell by their model."""
 
@@ -149,7 +175,7 @@ class ProbabilityEstimator(ClassifierMixin, FittedEstimator):  # type: ignore[mi
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TreeEstimator(TreeMethods, FittedEstimator):
+class TreeEstimator(FittedEstimator):
     """Base class of estimators around :func:`~branchwise.fit.fit_tree`.
 
     The fields are parameters, which ``recipe/parameters.toml`` declares; the ones of
@@ -175,6 +201,21 @@ class TreeEstimator(TreeMethods, FittedEstimator):
     validation_fraction: float | None = None
     ccp_alpha: float | str = 0.0
     n_jobs: int | None = None
+
+    # Not steps: an estimator that has them is taken for a pipeline.
+    rules = of_model(Model.rules)
+    generalised_rules = of_model(Model.generalised_rules)
+    explain = of_model(Model.explain)
+    what_if = of_model(Model.what_if)
+    shap = of_model(Model.shap)
+    to_text = of_model(Model.to_text)
+    to_html = of_model(Model.to_html)
+    to_svg = of_model(Model.to_svg)
+    to_dot = of_model(Model.to_dot)
+    to_mermaid = of_model(Model.to_mermaid)
+    export = of_model(Model.export)  # type: ignore[arg-type]
+    to_bytes = of_model(Model.to_bytes)
+    save = of_model(Model.save)
 
     @property
     def recipe(self) -> Recipe:

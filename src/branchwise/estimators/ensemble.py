@@ -17,10 +17,10 @@ from branchwise.estimators.base import (
     FINGERPRINTS,
     FittedEstimator,
     ProbabilityEstimator,
+    of_model,
     one_dimensional,
     set_seen_columns,
 )
-from branchwise.estimators.model_methods import of_model
 from branchwise.model import Model
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.recipe.parameters import PARAMETERS

@@ -11,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -33,7 +32,6 @@ from branchwise.grow.protocol import (
     finished_splits,
     prescribed_splits,
 )
-from branchwise.grow.random_splits import RandomSplits, check_random_splits
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import with_surrogates
 from branchwise.recipe import Recipe
@@ -206,6 +204,10 @@ def grow(
     to all cases of ``whole`` where these are the rows of a single node.
     """
     if drawn is not None and drawn.random_splits:
+        from branchwise.grow.random_splits import (  # noqa: PLC0415  (only for these)
+            check_random_splits,
+        )
+
         check_random_splits(recipe.branching)
     with Grafts() as grafts:
         tree = _by_levels(
@@ -252,7 +254,7 @@ def _by_levels(
             keys = keys[open_nodes]
             batches = drawn.batches(keys, len(columns))
             if drawn.random_splits:
-                search = replace(search, random_splits=RandomSplits(keys))
+                search = search.at_random(keys)
         splits = carried_out(search, verdicts(search, batches))
         if recipe.missing == "surrogate":
             splits = with_surrogates(splits, engine, columns, recipe.threshold)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,8 @@ from branchwise.data.table_schema import Column
 from branchwise.grow.categories import Grouping, Judge, grouped
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores
+from branchwise.grow.draws import Keys
 from branchwise.grow.protocol import CountSource, Level
-from branchwise.grow.random_splits import RandomSplits
 from branchwise.grow.thresholds import (
     BestThresholds,
     Thresholds,
@@ -38,6 +39,9 @@ from branchwise.stats import (
 )
 from branchwise.threads import cached_property
 from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, routes
+
+if TYPE_CHECKING:
+    from branchwise.grow.random_splits import RandomSplits
 
 
 @dataclass(frozen=True)
@@ -132,6 +136,12 @@ class Search:
     n_training_cases: float
     training_weight: float
     random_splits: RandomSplits | None = None
+
+    def at_random(self, keys: Keys) -> Search:
+        """Return the search for one random split of each column."""
+        from branchwise.grow.random_splits import RandomSplits  # noqa: PLC0415  (rare)
+
+        return replace(self, random_splits=RandomSplits(keys))
 
     @cached_property
     def cases_in_leaf(self) -> float:
