@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
+from branchwise.errors import ParameterError
 
 Keys = NDArray[np.uint64]
 
@@ -79,6 +80,14 @@ class ColumnDraws:
     key: int
     max_features: int
     random_splits: bool = False
+
+    def check(self, branching: str) -> None:
+        """Reject groups of any number, which random splits cannot be made of."""
+        if self.random_splits and branching == "groups":
+            raise ParameterError(
+                "random_splits=True needs branching='two-way' or 'values': values "
+                "are divided at random in two groups. Got branching='groups'."
+            )
 
     @property
     def root_keys(self) -> Keys:

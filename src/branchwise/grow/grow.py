@@ -203,12 +203,8 @@ def grow(
     With ``drawn`` only random columns may split a node. Limits refer to the rows, or
     to all cases of ``whole`` where these are the rows of a single node.
     """
-    if drawn is not None and drawn.random_splits:
-        from branchwise.grow.random_splits import (  # noqa: PLC0415  (only for these)
-            check_random_splits,
-        )
-
-        check_random_splits(recipe.branching)
+    if drawn is not None:
+        drawn.check(recipe.branching)
     with Grafts() as grafts:
         tree = _by_levels(
             engine, columns, recipe, progress, finish, drawn, whole, grafts

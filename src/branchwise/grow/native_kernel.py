@@ -16,7 +16,6 @@ from branchwise.grow.choose import few_values
 from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.moments import gain_unit
-from branchwise.grow.random_splits import check_random_splits
 from branchwise.native import (
     available,
     extension,
@@ -188,8 +187,8 @@ def _options(
     n_threads: int,
     drawn: ColumnDraws | None,
 ) -> dict[str, Any]:
-    if drawn is not None and drawn.random_splits:
-        check_random_splits(recipe.branching)
+    if drawn is not None:
+        drawn.check(recipe.branching)
     n_cases = grid.total if recipe.weights_are_cases else grid.n_cases
     p_value = recipe.max_p_value
     return {

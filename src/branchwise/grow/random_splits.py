@@ -13,21 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, larger_side, run_starts
-from branchwise.errors import ParameterError
 from branchwise.grow.categories import Grouping
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.draws import SPLIT, Keys, draws, uniform
 from branchwise.tree.splits import STOP
-
-
-def check_random_splits(branching: str) -> None:
-    """Reject groups of any number, which random splits cannot be made of."""
-    if branching == "groups":
-        raise ParameterError(
-            "random_splits=True needs branching='two-way' or 'values': values "
-            "are divided at random in two groups. Got branching='groups'."
-        )
 
 
 @dataclass(frozen=True)
