@@ -116,7 +116,8 @@ class LearnedSweep : public ThresholdSweep<W> {
         const Entry* entry = records.ranked(job, records.slot(column));
         const uint8_t* base = records.first(job);
         for (size_t i = 0; i + 1 < job.n_ranked[records.slot(column)]; ++i) {
-            this->to_left(label_of(entry[i].target), records.weight_of(records.steps(entry[i])));
+            this->to_left(label_of(entry[i].target),
+                          records.weight_of(records.steps(entry[i], base)));
             this->left_cases_ += records.share_of(records.share_steps(entry[i], base));
             if (entry[i].rank != entry[i + 1].rank) score_at(entry[i].rank, entry[i + 1].rank);
         }

@@ -295,7 +295,7 @@ class Mover {
     static Ranked<Target>* put(uint64_t to, const Ranked<Target>& from, ListDestination* out) {
         ListDestination& destination = out[to >> 32];
         Ranked<Target>* const written = destination.next;
-        *written = {from.rank, uint32_t(to), from.target};
+        *written = from.moved_to(uint32_t(to));
         destination.next = written + destination.step;
         return written;
     }
@@ -310,7 +310,7 @@ class Mover {
         for (; entry < last; ++entry) {
             const uint32_t to = sides[entry->position];
             const bool is_second = to & second_side;
-            *(is_second ? second : first) = {entry->rank, to & ~second_side, entry->target};
+            *(is_second ? second : first) = entry->moved_to(to & ~second_side);
             first += is_second ? 0 : steps[0];
             second += is_second ? steps[1] : 0;
         }
@@ -328,8 +328,9 @@ class Mover {
             }
             const size_t first = to & ~in_parts;
             for (size_t b = 0; b < n_branches; ++b) {
-                Ranked<Target>* const written = put(part_places_[first + b], *entry, out);
-                if constexpr (Records<W, Target>::weighted)
+                [[maybe_unused]] Ranked<Target>* const written =
+                    put(part_places_[first + b], *entry, out);
+                if constexpr (std::is_same<Target, WeighedLabel>::value)
                     written->target.set_steps(parts_[first + b].weight);
             }
         }

@@ -347,7 +347,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         const uint8_t* base = records_.first(job);
         for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i) {
             const uint32_t side = side_of(j, entry[i].rank);
-            const auto weight = double(records_.weight_of(records_.steps(entry[i])));
+            const auto weight = double(records_.weight_of(records_.steps(entry[i], base)));
             made_.weights[side * classes_ + label_of(entry[i].target)] += weight;
             made_.size[side] += weight;
             made_.cases[side] += records_.share_of(records_.share_steps(entry[i], base));

@@ -127,17 +127,24 @@ class Records {
         return Steps(1);
     }
     // The same of an entry of a list, whose records begin at `base`.
-    Steps steps(const Ranked<Target>& entry) const {
-        if constexpr (weighted)
-            return entry.target.steps();
-        else
+    const uint8_t* record_of(const Ranked<Target>& entry, const uint8_t* base) const {
+        return base + entry.position * layout_.size;
+    }
+    Steps steps(const Ranked<Target>& entry, const uint8_t* base) const {
+        if constexpr (!weighted)
             return Steps(1);
+        else if constexpr (std::is_same<Target, double>::value)
+            return steps(record_of(entry, base));
+        else
+            return entry.target.steps();
     }
     Steps share_steps(const Ranked<Target>& entry, const uint8_t* base) const {
         if (!has_share()) return Steps(1);
-        return problem_.weights ? share_steps(base + entry.position * layout_.size) : steps(entry);
+        return problem_.weights ? share_steps(record_of(entry, base)) : steps(entry, base);
     }
-    W weight(const Ranked<Target>& entry) const { return weight_of(steps(entry)); }
+    W weight(const Ranked<Target>& entry, const uint8_t* base) const {
+        return weight_of(steps(entry, base));
+    }
     double share_of(Steps steps) const { return double(steps) * share_step_; }
     double share(const uint8_t* record) const { return share_of(share_steps(record)); }
     uint32_t code(const uint8_t* record, size_t column) const {

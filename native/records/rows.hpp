@@ -28,12 +28,31 @@
 
 namespace branchwise {
 
-// `target` is the label of the record, or the number that is predicted.
+// An entry of a sorted list. `target` is the label of the record.
 template <typename Target>
 struct Ranked {
     uint32_t rank;
     uint32_t position;  // of the record, from the node's begin
     Target target;
+
+    Ranked() = default;
+    Ranked(uint32_t rank, uint32_t position, const Target& target)
+        : rank(rank), position(position), target(target) {}
+
+    Ranked moved_to(uint32_t place) const { return {rank, place, target}; }
+};
+
+// Numbers that are predicted are not in the list: half the size is worth more than numbers in the
+// order of the list.
+template <>
+struct Ranked<double> {
+    uint32_t rank;
+    uint32_t position;
+
+    Ranked() = default;
+    Ranked(uint32_t rank, uint32_t position, double) : rank(rank), position(position) {}
+
+    Ranked moved_to(uint32_t place) const { return {rank, place, 0.0}; }
 };
 
 // The label of a record and its weight, in steps: what sorted numbers take with them where records
@@ -52,26 +71,8 @@ struct WeighedLabel {
     }
 };
 
-// The number of a record and its weight, likewise.
-struct WeighedNumber {
-    double number;
-    double whole_steps;  // a whole number
-
-    WeighedNumber() = default;
-    WeighedNumber(double number, int64_t steps) : number(number) { set_steps(steps); }
-
-    int64_t steps() const { return int64_t(whole_steps); }
-    void set_steps(int64_t steps) { whole_steps = double(steps); }
-};
-
 template <typename W>
 using LabelOf = std::conditional_t<std::is_same<W, double>::value, WeighedLabel, uint32_t>;
-
-template <typename W>
-using NumberOf = std::conditional_t<std::is_same<W, double>::value, WeighedNumber, double>;
-
-inline double number_of_target(double target) { return target; }
-inline double number_of_target(const WeighedNumber& target) { return target.number; }
 
 inline uint32_t label_of(uint32_t target) { return target; }
 inline uint32_t label_of(const WeighedLabel& target) { return target.label; }
@@ -80,11 +81,9 @@ inline int64_t steps_of_target(const WeighedLabel& target) { return target.steps
 
 // The target as a record has it: a weight of its own is beside it.
 template <typename Target>
-using InRecord = std::conditional_t<
-    std::is_same<Target, WeighedLabel>::value, uint32_t,
-    std::conditional_t<std::is_same<Target, WeighedNumber>::value, double, Target>>;
+using InRecord =
+    std::conditional_t<std::is_same<Target, WeighedLabel>::value, uint32_t, Target>;
 inline double in_record(double target) { return target; }
-inline double in_record(const WeighedNumber& target) { return target.number; }
 inline uint32_t in_record(uint32_t target) { return target; }
 inline uint32_t in_record(const WeighedLabel& target) { return target.label; }
 

@@ -291,7 +291,7 @@ class ThresholdSweep {
         const Entry* entry = records.ranked(job, records.slot(column));
         const uint8_t* base = records.first(job);
         for (size_t i = 0; i + 1 < job.n_ranked[records.slot(column)]; ++i) {
-            to_left(label_of(entry[i].target), records.weight_of(records.steps(entry[i])));
+            to_left(label_of(entry[i].target), records.weight_of(records.steps(entry[i], base)));
             left_cases_ += records.share_of(records.share_steps(entry[i], base));
             if (entry[i].rank != entry[i + 1].rank)
                 score_threshold(entry[i].rank, entry[i + 1].rank);
@@ -317,7 +317,7 @@ class ThresholdSweep {
         const auto enough_after = [&](auto at, double more_weight, double more_cases) {
             typename Records<W>::Steps weight = 0, cases = 0;
             for (size_t i = 0; i < n; ++i) {
-                weight += records.steps(entry[at(i)]);
+                weight += records.steps(entry[at(i)], base);
                 cases += records.share_steps(entry[at(i)], base);
                 const double size = double(records.weight_of(weight)) + more_weight;
                 if (cases_for_bars(problem_, size, records.share_of(cases) + more_cases) >=

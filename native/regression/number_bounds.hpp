@@ -234,7 +234,7 @@ class PlainScorer : public PlainRows<W, poisson> {
         Sums left;
         double before = 0;
         for (size_t i = 0; i + 1 < list.n; ++i) {
-            left += sums_of(entry[i], node, list.records);
+            left += sums_of(entry[i], node);
             if (i % summed_together == summed_together - 1) {
                 before += left.sum;
                 left.sum = 0;
@@ -274,13 +274,14 @@ class PlainScorer : public PlainRows<W, poisson> {
         const double fewest = std::max({fewest_, problem_.weight_in_leaf, 1.0});
         const auto least = size_t(std::min(std::ceil(fewest), 4e9));
         if (n < 2 * least) return;
-        const double centre = node.centre, factor = node.factor, rows = double(n);
+        const double* const distances = node.distances;
+        const auto rows = double(n);
         const double mean = list.known.sum / list.known.n;
         double before = 0;
         for (size_t i = 0; i + least < n;) {
             double sum = 0;
             for (const size_t end = std::min(i + summed_together, n - least); i < end; ++i) {
-                sum += (entry[i].target - centre) * factor;
+                sum += distances[entry[i].position];
                 const auto left = double(i + 1);
                 const double off_mean = before + sum - left * mean;
                 visit(i, PlainSplit{off_mean * off_mean, left * (rows - left)},
@@ -300,7 +301,7 @@ class PlainScorer : public PlainRows<W, poisson> {
         for (size_t i = 0; i + 1 < list.n;) {
             double sum = 0;
             for (const size_t end = std::min(i + summed_together, list.n - 1); i < end; ++i) {
-                const Sums row = sums_of(entry[i], node, list.records);
+                const Sums row = sums_of(entry[i], node);
                 sum += row.sum;
                 left += row;
                 left.sum = before + sum;

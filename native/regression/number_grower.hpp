@@ -40,7 +40,7 @@ class NumberGrower : public NumberTree<W> {
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
         add_root();
-        Job root = records_.make_root(pool_, [&](uint32_t row) { return target_of(row); });
+        Job root = records_.make_root(pool_, [&](uint32_t row) { return scale_.values[row]; });
         Values values;
         each_record(root, [&](size_t, const uint8_t* record) {
             add_sum(weights_of(0), record);
@@ -94,7 +94,6 @@ class NumberGrower : public NumberTree<W> {
     using Base::records_;
     using Base::scale_;
     using Base::side_of;
-    using Base::target_of;
     using Base::test_;
     using Base::try_batches;
     using Base::visit_tested;
@@ -400,12 +399,13 @@ class NumberGrower : public NumberTree<W> {
         const auto* entry = records_.ranked(job, records_.slot(j));
         const size_t n = job.n_ranked[records_.slot(j)];
         if constexpr (weighted) {
+            const uint8_t* const base = records_.first(job);
             for (size_t i = 0; i < n; ++i)
-                made_.size[side_of(j, entry[i].rank)] += records_.weight(entry[i]);
+                made_.size[side_of(j, entry[i].rank)] += records_.weight(entry[i], base);
         } else {
             const auto* right = std::partition_point(
                 entry, entry + n,
-                [&](const Ranked<NumberOf<W>>& one) { return !side_of(j, one.rank); });
+                [&](const Ranked<double>& one) { return !side_of(j, one.rank); });
             made_.size[0] = double(right - entry);
             if (made_.count() > 1) made_.size[1] = double(entry + n - right);
         }

@@ -13,7 +13,7 @@
 namespace branchwise {
 
 template <typename W>
-using NumberRecords = Records<W, NumberOf<W>>;
+using NumberRecords = Records<W, double>;
 
 // A node that is to be split.
 struct NumberNode {
@@ -97,9 +97,10 @@ class NumberScorer {
             double weight = 0, cases = 0;
             std::fill_n(limbs, n_limbs_, 0.0);
             for (; i < n && entry[i].rank == rank; ++i) {
-                const auto own = double(records_.weight(entry[i]));
+                const auto own = double(records_.weight(entry[i], base));
+                const double number = records_.target(records_.record_of(entry[i], base));
                 const double share = records_.share_of(records_.share_steps(entry[i], base));
-                scale_.template add_number<weighted>(number_of_target(entry[i].target), own, limbs);
+                scale_.template add_number<weighted>(number, own, limbs);
                 weight += own;
                 cases += share;
             }

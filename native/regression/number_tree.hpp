@@ -12,8 +12,8 @@
 namespace branchwise {
 
 template <typename W>
-class NumberTree : public RecordTree<W, NumberOf<W>> {
-    using Base = RecordTree<W, NumberOf<W>>;
+class NumberTree : public RecordTree<W, double> {
+    using Base = RecordTree<W, double>;
 
   public:
     using typename Base::Job;
@@ -29,19 +29,11 @@ class NumberTree : public RecordTree<W, NumberOf<W>> {
     using Base::weights_of;
     using Base::width_;
 
-    static constexpr bool weighted = Records<W, NumberOf<W>>::weighted;
+    static constexpr bool weighted = Records<W, double>::weighted;
 
     NumberTree(const Problem& problem, const NumberScale& scale, const Numbers& numbers,
                ThreadPool& pool)
         : Base(problem, numbers, pool, scale.width()), scale_(scale) {}
-
-    // What sorted numbers take with them.
-    NumberOf<W> target_of(uint32_t row) const {
-        if constexpr (weighted)
-            return {scale_.values[row], steps_of(records_.row_weight(row), problem_.weight_step)};
-        else
-            return scale_.values[row];
-    }
 
     // Whether there are several numbers.
     struct Values {

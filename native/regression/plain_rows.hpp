@@ -14,8 +14,9 @@ namespace branchwise {
 // What the columns of a node have in common.
 template <typename Sums>
 struct PlainNode {
-    Sums all;               // of all rows
-    double centre, factor;  // a distance is (number - centre) * factor
+    Sums all;                 // of all rows
+    const double* distances;  // by row, times its weight: (number - centre) * factor
+    double centre, factor;
     double steps;           // in which distances are added up exactly
     double off;             // scores of codes may be off by this
     double off_list;        // and those of lists by this
@@ -26,8 +27,8 @@ struct PlainNode {
 template <typename W, bool poisson>
 class PlainRows {
   public:
-    using Rows = Records<W, NumberOf<W>>;
-    using Entry = Ranked<NumberOf<W>>;
+    using Rows = Records<W, double>;
+    using Entry = Ranked<double>;
     static constexpr bool weighted = Rows::weighted;
     static constexpr bool simple = !weighted && !poisson;  // a row is a case, and a weight of 1
     using Sums = std::conditional_t<simple, Plain, WeighedPlain>;
@@ -52,6 +53,7 @@ class PlainRows {
     Node add_up(const RecordJob& job, const NodeMoments& moments, const double* distances,
                 bool exact) {
         Node node;
+        node.distances = distances;
         node.centre = moments.centre();
         node.factor = moments.factor();
         node.steps = poisson ? 0x1p60 : steps_for(moments.weight());
@@ -61,10 +63,14 @@ class PlainRows {
         if constexpr (!simple) {
             const uint8_t* record = records_.first(job);
             smallest = moments.weight();
+            rows_.resize(job.n);
             for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
-                smallest = std::min(smallest, double(records_.weight(record)));
-                node.all.cases += records_.share(record);
-                node.all.events += records_.target(record) > 0;
+                const double weight = records_.weight(record), cases = records_.share(record);
+                const auto event = double(records_.target(record) > 0);
+                rows_[i] = {distances[i], weight, cases, event};
+                smallest = std::min(smallest, weight);
+                node.all.cases += cases;
+                node.all.events += event;
                 if (poisson && distances[i] > 0)
                     node.certain = node.certain && distances[i] >= moments.least_distance();
             }
@@ -96,7 +102,7 @@ class PlainRows {
         }
         const uint8_t* record = records_.first(job);
         for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
-            const Sums row = sums_of(record, distances[i]);
+            const Sums row = sums_of(i, distances);
             for (const Place& place : narrow_) place.counters[record[place.code]] += row;
             for (const Place& place : wide_)
                 place.counters[records_.code(record, place.column)] += row;
@@ -130,37 +136,26 @@ class PlainRows {
     struct List {
         const Entry* entry;
         size_t n;
-        const uint8_t* records;
         Sums known, missing;
         size_t n_left = 0;  // entries up to the threshold that is drawn
     };
 
     // ---- rows --------------------------------------------------------------------
 
-    Sums sums_of(const uint8_t* record, double distance) const {
+    // Of a row, the distances being those of the node that was added up.
+    Sums sums_of(size_t row, const double* distances) const {
         if constexpr (simple)
-            return {distance, 1.0};
+            return {distances[row], 1.0};
         else
-            return {distance, double(records_.weight(record)), records_.share(record),
-                    double(records_.target(record) > 0)};
+            return rows_[row];
     }
-    Sums sums_of(const Entry& entry, const Node& node, const uint8_t* base) const {
-        const double number = number_of_target(entry.target);
-        const double distance = (number - node.centre) * node.factor;
-        if constexpr (simple) {
-            return {distance, 1.0};
-        } else {
-            double weight = 1;
-            if constexpr (weighted) weight = entry.target.whole_steps * problem_.weight_step;
-            const double cases =
-                problem_.fractions ? records_.share(base + entry.position * records_.size()) : 1.0;
-            return {distance * weight, weight, cases, double(number > 0)};
-        }
+    Sums sums_of(const Entry& entry, const Node& node) const {
+        return sums_of(entry.position, node.distances);
     }
 
     List list_of(const RecordJob& job, size_t j, const Node& node) const {
         const size_t slot = records_.slot(j);
-        List list{records_.ranked(job, slot), job.n_ranked[slot], records_.first(job), {}, {}, 0};
+        List list{records_.ranked(job, slot), job.n_ranked[slot], {}, {}, 0};
         if (problem_.random_splits && list.n > 0) {
             const DrawnThreshold drawn(job.key, j, records_.values(j), list.entry[0].rank,
                                        list.entry[list.n - 1].rank);
@@ -174,9 +169,9 @@ class PlainRows {
             return list;
         }
         for (size_t i = 0; i < list.n; ++i)
-            list.known += sums_of(list.entry[i], node, list.records);
+            list.known += sums_of(list.entry[i], node);
         list.known.sum = sum_in_steps(list.n, node.steps, [&](size_t i) {
-            return sums_of(list.entry[i], node, list.records).sum;
+            return node.distances[list.entry[i].position];
         });
         list.missing = node.all - list.known;
         return list;
@@ -217,7 +212,7 @@ class PlainRows {
         Sums left;
         double before = 0;
         for (size_t i = 0; i < list.n_left; ++i) {
-            left += sums_of(list.entry[i], node, list.records);
+            left += sums_of(list.entry[i], node);
             if (i % summed_together == summed_together - 1) {
                 before += left.sum;
                 left.sum = 0;
@@ -233,6 +228,7 @@ class PlainRows {
     bool all_admitted_ = true;   // any two branches that have rows
     std::vector<size_t> first_;  // counters of columns
     std::vector<Sums> counters_;
+    std::vector<Sums> rows_;  // of the node, if they are not simple
     std::vector<Place> narrow_, wide_;
 };
 

@@ -1,5 +1,6 @@
 // The rows of a small subtree: numbered, and every column has a list of these numbers in its order,
-// a byte each, which is divided in place.
+// a byte each, which is divided in place. So has the target. Of nodes with very few rows, lists are
+// not divided: few of their columns are looked at, and the rows are sorted for these.
 
 #pragma once
 
@@ -10,6 +11,16 @@
 #include "regression/moments.hpp"
 
 namespace branchwise {
+
+template <typename Value, typename Less>
+void sort_few(std::vector<Value>& values, const Less& less) {
+    for (size_t i = 1; i < values.size(); ++i) {
+        const Value value = values[i];
+        size_t at = i;
+        for (; at > 0 && less(value, values[at - 1]); --at) values[at] = values[at - 1];
+        values[at] = value;
+    }
+}
 
 class SmallRows {
   public:
@@ -30,6 +41,7 @@ class SmallRows {
         uint32_t begin, end;
         uint32_t alive_begin, alive_end;
         uint64_t key;  // of its draws
+        bool listed;   // whether it has lists
 
         size_t n() const { return end - begin; }
     };
@@ -47,6 +59,7 @@ class SmallRows {
             scale_.add_number<false>(number_[i], 1.0, &limbs_[i * n_limbs]);
             rows_[i] = uint8_t(i);
         }
+        sort_rows(by_number_, rows_, number_, n);
         alive_.assign(job.alive->begin(), job.alive->end());
         for (uint32_t j : alive_) {
             if (records_.is_list(j)) {
@@ -60,16 +73,30 @@ class SmallRows {
             record = records_.first(job);
             for (size_t i = 0; i < n; ++i, record += records_.size())
                 rank(j)[i] = records_.code(record, j);
-            if (is_ordered(j)) sort_rows(order(j), rank(j), n);
+            if (is_ordered(j)) sort_rows(order(j), rows_, rank(j), n);
         }
     }
 
-    static void sort_rows(uint8_t* order, const uint32_t* rank, size_t n) {
+    template <typename Key>
+    static void sort_rows(uint8_t* order, const uint8_t* rows, const Key* key, size_t n) {
         for (size_t i = 0; i < n; ++i) {
+            const uint8_t row = rows[i];
             size_t at = i;
-            for (; at > 0 && rank[order[at - 1]] > rank[i]; --at) order[at] = order[at - 1];
-            order[at] = uint8_t(i);
+            for (; at > 0 && key[order[at - 1]] > key[row]; --at) order[at] = order[at - 1];
+            order[at] = row;
         }
+    }
+
+    // The rows of a node in the order of a column; or of the target.
+    const uint8_t* in_order(const Open& node, size_t j) {
+        if (node.listed) return order(j) + node.begin;
+        sort_rows(sorted_, rows_ + node.begin, rank(j), node.n());
+        return sorted_;
+    }
+    const uint8_t* in_order_of_numbers(const Open& node) {
+        if (node.listed) return by_number_ + node.begin;
+        sort_rows(sorted_, rows_ + node.begin, number_, node.n());
+        return sorted_;
     }
 
     // Rows in the order of their branches, otherwise as they were.
@@ -118,8 +145,9 @@ class SmallRows {
             const size_t slot = records_.slot(j);
             job.n_ranked[slot] = uint32_t(job.n);
             Ranked<double>* entry = records_.ranked(job, slot);
-            for (size_t i = node.begin; i < node.end; ++i) {
-                const uint8_t row = order(j)[i];
+            const uint8_t* const list = in_order(node, j);
+            for (size_t i = 0; i < job.n; ++i) {
+                const uint8_t row = list[i];
                 *entry++ = {rank(j)[row], position[row], number_[row]};
             }
         }
@@ -132,7 +160,8 @@ class SmallRows {
 
     // By row.
     double number_[most] = {};
-    uint8_t rows_[most] = {}, branch_[most] = {};
+    uint8_t rows_[most] = {}, by_number_[most] = {}, branch_[most] = {};
+    uint8_t sorted_[most] = {};  // scratch
     std::vector<double> limbs_;
     // By column and row.
     std::vector<uint8_t> order_;  // the rows, in the order of the column

@@ -45,8 +45,8 @@ class SmallSubtrees : SmallRows {
     // are added to the stack. False where it is the node itself that is not.
     bool grow(const RecordJob& job, std::vector<RecordJob>& stack) {
         load(job);
-        open_.assign(
-            1, {job.node, job.depth, 0, uint32_t(job.n), 0, uint32_t(alive_.size()), job.key});
+        const auto n = uint32_t(job.n), n_alive = uint32_t(alive_.size());
+        open_.assign(1, {job.node, job.depth, 0, n, 0, n_alive, job.key, true});
         while (!open_.empty()) {
             const Open node = open_.back();
             open_.pop_back();
@@ -59,6 +59,9 @@ class SmallSubtrees : SmallRows {
     }
 
   private:
+    // Nodes with more rows have lists.
+    static constexpr size_t most_unlisted = 4;
+
     // The rows of a category's value.
     struct Value {
         uint32_t code;
@@ -176,7 +179,7 @@ class SmallSubtrees : SmallRows {
     bool choose_by_sums(const Open& node, const uint32_t* begin, const uint32_t* end,
                         Chosen& chosen) {
         const double off = off_[node.n()];
-        const double most_to_gain = squares_ * (1 + (all_.n + 64) * 0x1p-52) - all_.square() + off;
+        const double most_to_gain = this->most_to_gain(node) + off;
         double top = no_score, before = no_score;
         bool cut_short = false;
         scores_.clear();
@@ -209,21 +212,38 @@ class SmallSubtrees : SmallRows {
         return found > no_score && is_best(found);
     }
 
-    // visit(score, i) for the threshold after each row in the order of a column.
+    // What any split can take away. In two branches, it is as much as the best threshold of the
+    // numbers themselves does: of few rows, one of the first columns has a split that does so.
+    double most_to_gain(const Open& node) {
+        if (problem_.branching == Branching::values)
+            return squares_ * (1 + (all_.n + 64) * 0x1p-52) - all_.square();
+        double most = 0;
+        each_prefix(in_order_of_numbers(node), node.n(),
+                    [&](double score, size_t) { most = std::max(most, score); });
+        return most;
+    }
+
+    // visit(score, i) for each of n rows in some order and those before it, against all others.
     template <typename Visit>
-    void each_threshold(const Open& node, size_t j, const Visit& visit) {
-        const uint8_t* row = order(j) + node.begin;
-        const uint32_t* ranks = rank(j);
-        const size_t n = node.n();
+    void each_prefix(const uint8_t* row, size_t n, const Visit& visit) {
         const double mean = all_.sum / all_.n;
         const double* share = share_[n];
         double sum = 0;
         for (size_t i = 0; i + 1 < n; ++i) {
             sum += distance_[row[i]];
             const double off_mean = sum - double(i + 1) * mean;
-            const bool apart = ranks[row[i]] != ranks[row[i + 1]];
-            visit(apart ? off_mean * off_mean * share[i + 1] : no_score, i);
+            visit(off_mean * off_mean * share[i + 1], i);
         }
+    }
+
+    // The same in the order of a column, without a score where there is no threshold.
+    template <typename Visit>
+    void each_threshold(const Open& node, size_t j, const Visit& visit) {
+        const uint8_t* row = in_order(node, j);
+        const uint32_t* ranks = rank(j);
+        each_prefix(row, node.n(), [&](double score, size_t i) {
+            visit(ranks[row[i]] != ranks[row[i + 1]] ? score : no_score, i);
+        });
     }
 
     double best_threshold(const Open& node, size_t j) {
@@ -246,7 +266,7 @@ class SmallSubtrees : SmallRows {
         });
         const bool equal = found + off >= top - surely_equal(top) + 2 * off;
         if (number != 1 && !equal) return no_score;
-        const uint8_t* row = order(j) + node.begin;
+        const uint8_t* row = in_order(node, j);
         chosen.low = rank(j)[row[at]];
         chosen.high = rank(j)[row[at + 1]];
         return found;
@@ -274,16 +294,6 @@ class SmallSubtrees : SmallRows {
     static constexpr auto by_mean = [](const Value& a, const Value& b) { return a.mean < b.mean; };
     static constexpr auto by_code = [](const Value& a, const Value& b) { return a.code < b.code; };
 
-    template <typename Less>
-    void sort_values(const Less& less) {
-        for (size_t i = 1; i < values_.size(); ++i) {
-            const Value value = values_[i];
-            size_t at = i;
-            for (; at > 0 && less(value, values_[at - 1]); --at) values_[at] = values_[at - 1];
-            values_[at] = value;
-        }
-    }
-
     double best_values(const Open& node, size_t j) {
         if (!find_values(node, j)) return no_score;
         if (problem_.branching == Branching::values) {
@@ -299,7 +309,7 @@ class SmallSubtrees : SmallRows {
     // visit(score, i) for the values up to one, in the order of their means, and all others.
     template <typename Visit>
     void each_grouping(const Open& node, const Visit& visit) {
-        sort_values(by_mean);
+        sort_few(values_, by_mean);
         const double mean = all_.sum / all_.n;
         Plain left;
         for (size_t i = 0; i + 1 < values_.size(); ++i) {
@@ -315,7 +325,7 @@ class SmallSubtrees : SmallRows {
     bool group_values(const Open& node, size_t j) {
         find_values(node, j);
         if (problem_.branching == Branching::values) {
-            sort_values(by_code);
+            sort_few(values_, by_code);
             for (size_t i = 0; i < values_.size(); ++i)
                 branch_of_code_[values_[i].code] = uint8_t(i);
             return true;
@@ -343,7 +353,7 @@ class SmallSubtrees : SmallRows {
             if (values_[i].code < values_[lowest].code) lowest = i;
         for (size_t i = 0; i < values_.size(); ++i)
             branch_of_code_[values_[i].code] = uint8_t((i < n_left) != (lowest < n_left));
-        sort_values(by_code);
+        sort_few(values_, by_code);
     }
 
     // ---- the split -----------------------------------------------------------------
@@ -357,23 +367,25 @@ class SmallSubtrees : SmallRows {
         grown_.weights.resize(grown_.weights.size() + n_branches * width, 0.0);
         record(node, chosen, first);
         add_sums(node, first);
-        bool any_open = false;
+        bool any_open = false, listed = false;
         const size_t alive_begin = alive_.size();
         for (size_t b = 0; b < n_branches; ++b) {
             is_open_[b] = several_[b] &&
                           (problem_.max_depth < 0 || node.depth + 1 < problem_.max_depth) &&
                           sizes_[b] >= problem_.cases_to_split;
             any_open = any_open || is_open_[b];
+            listed = listed || (is_open_[b] && sizes_[b] > most_unlisted);
         }
         if (!any_open && n_branches == 2) return add_squares_of_rows(node, first);
         divide(rows_, node, n_branches);
+        if (listed) divide(by_number_, node, n_branches);
         if (node.n() == 2)
             varies_.assign(alive_.begin() + node.alive_begin, alive_.begin() + node.alive_end);
         const bool again = is_ordered(j) || problem_.branching != Branching::values;
         for (uint32_t column : varies_) {
             if (column == j && !again) continue;
             alive_.push_back(column);
-            if (any_open && is_ordered(column)) divide(order(column), node, n_branches);
+            if (listed && is_ordered(column)) divide(order(column), node, n_branches);
         }
         uint32_t begin = node.begin;
         for (size_t b = 0; b < n_branches; ++b) {
@@ -382,7 +394,7 @@ class SmallSubtrees : SmallRows {
             if (is_open_[b])
                 open_.push_back({child, node.depth + 1, begin, end, uint32_t(alive_begin),
                                  uint32_t(alive_.size()),
-                                 draws_.any() ? child_key(node.key, b) : 0});
+                                 draws_.any() ? child_key(node.key, b) : 0, listed});
             else
                 add_squares(child, begin, end);
             begin = end;
