@@ -1,5 +1,5 @@
 // The extension: the borders of growing, pruning, prediction, counting, numbering, bins,
-// moments and Shapley values.
+// moments, Shapley values and samples.
 
 #include <nanobind/nanobind.h>
 
@@ -17,6 +17,7 @@ void bind_rules(nb::module_& m);
 void bind_moments(nb::module_& m);
 void bind_bins(nb::module_& m);
 void bind_shap(nb::module_& m);
+void bind_sampling(nb::module_& m);
 
 NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
@@ -34,4 +35,5 @@ NB_MODULE(_native, m) {
     bind_moments(m);
     bind_bins(m);
     bind_shap(m);
+    bind_sampling(m);
 }

@@ -297,7 +297,7 @@ class Training:
 
     def take(self, rows: Ints) -> Training:
         """Keep some of the rows."""
-        data = Columns(len(rows), tuple(cells[rows] for cells in self.data.data))
+        data = Columns(len(rows), tuple(cells.take(rows) for cells in self.data.data))
         weights = None if self.weights is None else self.weights[rows]
         return replace(
             self, data=data, target=self.target[rows], weights=weights, cache=None

@@ -18,6 +18,7 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.weights import with_class_weights
 from branchwise.engines.memory import Training
 from branchwise.grow.draws import Keys, draws, tree_key, uniform
+from branchwise.native import available, extension
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import cached_property
 from branchwise.train.hold_out import content_order
@@ -72,6 +73,13 @@ class Samples:
 
     def rows(self, tree: int) -> Ints:
         """Return the rows of a sample in order, repeated as often as they are in it."""
+        if self.recipe.bootstrap and available():
+            key = int(sample_key(self.recipe, tree)[0])
+            n_rows = self.training.data.n_rows
+            rows: Ints = extension().bootstrap_rows(
+                key, self.n_drawn, self.order, n_rows
+            )
+            return rows
         times = self.times(tree)
         return np.repeat(np.arange(len(times)), times)
 
