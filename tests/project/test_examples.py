@@ -377,12 +377,34 @@ def check_report_credit(figures, output):
     assert output.count("warning:") == 3
 
 
+def check_overfitting(figures, output):
+    assert figures["always"] == exactly(210 / 300)
+    by_depth = figures["by_depth"]
+    assert by_depth[None] == (1.0, exactly(207 / 300))
+    training = [known for known, _ in by_depth.values()]
+    assert training == sorted(training)
+    held_out = {depth: new for depth, (_, new) in by_depth.items()}
+    assert max(held_out, key=held_out.get) == 2
+    assert figures["by_pruning"]["none"] == (375, *by_depth[None])
+    assert figures["by_pruning"]["error-based"][::2] == (62, exactly(221 / 300))
+    assert figures["by_pruning"]["reduced-error"][::2] == (84, exactly(227 / 300))
+    votes = [new for _, new in figures["by_trees"].values()]
+    assert votes[-1] > 0.76 > by_depth[None][1] + 0.05
+    assert votes[-1] > figures["alone"][1]
+    assert 0.7 < figures["out_of_bag"] < 0.8
+    tree, pruned, voted, averaged = figures["digits"].values()
+    assert tree == (1.0, exactly(245 / 540))
+    assert pruned[1] < 0.5 < 0.8 < voted[1] < averaged[1]
+    assert "One tree, deeper and deeper" in output
+
+
 CHECKS = {
     "adult": check_adult,
     "credit": check_credit,
     "any_file": check_any_file,
     "demo": check_demo,
     "mushroom": check_mushroom,
+    "overfitting": check_overfitting,
     "rules_for_people": check_rules_for_people,
     "explain_a_decision": check_explain_a_decision,
     "pictures": check_pictures,
