@@ -15,6 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from scipy import sparse
 
 from branchwise import DataError, fit_tree
 from branchwise.data.columns import Numbers
@@ -22,6 +23,7 @@ from branchwise.data.encode import learn_columns
 from branchwise.data.frames import open_table
 from branchwise.data.series import series_reader
 from branchwise.data.target import learn_target
+from branchwise.recipe import CART
 
 NA = None
 TABLE: dict[str, list[Any]] = {
@@ -738,6 +740,39 @@ def test_a_pandas_column_is_read_from_its_array_as_from_its_series(name):
     series = nw.from_native(table[name], series_only=True)
     expected = outcome(series_reader(f"Column {name!r}", series))
     assert outcome(lambda: open_table(table).column(0)) == expected
+
+
+@pytest.mark.parametrize("kind", ["bsr", "coo", "csc", "csr", "dok", "lil"])
+@pytest.mark.parametrize("dtype", [np.float64, np.int32, np.bool_])
+def test_sparse_matrices_are_read_like_dense_ones(kind, dtype):
+    rng = np.random.default_rng(1)
+    dense = (rng.integers(0, 4, (40, 3)) * (rng.random((40, 3)) < 0.3)).astype(dtype)
+    labels = ["u" if row else "v" for row in dense[:, 1]]
+    for form in (f"{kind}_matrix", f"{kind}_array"):
+        table = getattr(sparse, form)(dense)
+        model = fit_tree(table, labels, CART)
+        assert model.to_bytes() == fit_tree(dense, labels, CART).to_bytes()
+        assert model.predict(table).tolist() == model.predict(dense).tolist()
+
+
+def test_sparse_matrices_may_store_a_cell_twice():
+    rows, columns, numbers = [0, 0, 1], [1, 1, 0], [1.0, 2.0, np.nan]
+    table = sparse.coo_array((numbers, (rows, columns)), shape=(3, 2))
+    frame = open_table(table.tocsc(copy=True))
+    assert frame.column(1).values.tolist() == [3, 0, 0]
+    assert np.isnan(frame.column(0).values).tolist() == [False, True, False]
+    twice = sparse.csc_array(
+        (np.array([1.0, 2.0]), np.array([0, 0]), np.array([0, 2])), shape=(3, 1)
+    )
+    assert open_table(twice).column(0).values.tolist() == [3, 0, 0]
+    assert twice.nnz == 2  # the user's matrix stays as it is
+
+
+def test_sparse_matrices_that_are_too_large_or_no_tables():
+    with pytest.raises(DataError, match=r"1,000,000 columns, whose columns would take"):
+        open_table(sparse.csr_array((10**6, 10**6)))
+    with pytest.raises(DataError, match="Expected 2D array, got 1D array"):
+        open_table(sparse.coo_array([1.0, 0.0]))
 
 
 def test_sparse_matrices_are_refused_even_those_that_are_mappings():

@@ -31,7 +31,8 @@ from forest_tables import mixed
     ],
     # The same of scikit-learn's: a row of weight 2 is drawn once or not at all.
     expected_failed_checks=lambda estimator: {
-        "check_sample_weight_equivalence_on_dense_data": "rows are drawn, not weights"
+        f"check_sample_weight_equivalence_on_{kind}_data": "rows are drawn, not weights"
+        for kind in ("dense", "sparse")
     },
 )
 def test_scikit_learn(estimator: Any, check: Any) -> None:

@@ -24,7 +24,8 @@ from forest_tables import mixed
 
 #: A row of weight 2 may be drawn once or not at all; two equal rows are drawn each.
 _SAMPLES = {
-    "check_sample_weight_equivalence_on_dense_data": "rows are drawn, not weights"
+    f"check_sample_weight_equivalence_on_{kind}_data": "rows are drawn, not weights"
+    for kind in ("dense", "sparse")
 }
 
 

@@ -41,11 +41,12 @@ from branchwise import (
 from branchwise.tree.tree import Tree
 
 FOLDS_OF_ROWS = {
-    "check_sample_weight_equivalence_on_dense_data": (
+    f"check_sample_weight_equivalence_on_{kind}_data": (
         "the folds of cross-validation are of rows, so a row twice may be in two "
         "folds, a row of weight 2 is in one. With ccp_alpha as a number the check "
         "passes"
-    ),
+    )
+    for kind in ("dense", "sparse")
 }
 #: Estimators, and why they fail the checks that they fail.
 CHECKED = [
@@ -389,7 +390,7 @@ def test_tags():
     assert tags.input_tags.string
     assert tags.input_tags.categorical
     assert tags.input_tags.allow_nan
-    assert not tags.input_tags.sparse
+    assert tags.input_tags.sparse
     assert tags.estimator_type == "classifier"
     assert tags.classifier_tags.multi_class
     assert not tags.non_deterministic
@@ -446,7 +447,7 @@ def test_all_are_classifiers_or_regressors(estimator):
     assert tags.input_tags.string
     assert tags.input_tags.categorical
     assert tags.input_tags.allow_nan
-    assert not tags.input_tags.sparse
+    assert tags.input_tags.sparse
     assert tags.target_tags.required
     assert not tags.target_tags.multi_output
     assert not tags.non_deterministic

@@ -41,6 +41,8 @@ from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, ParameterError, counted, quoted
 
 _SMALL = 1000  # smaller integers may be used as codes
+#: The most bytes that the columns of a sparse matrix may take.
+_MOST_BYTES = 2**35
 
 
 @dataclass(frozen=True)
@@ -73,12 +75,8 @@ def open_table(X: object) -> Frame:
         return _from_array(X)
     if isinstance(X, type):
         raise DataError(f"X must be a table. Got the class {X.__name__} instead.")
-    # Some sparse matrices are mappings.
     if hasattr(X, "toarray"):
-        raise DataError(
-            "X is a sparse matrix; branchwise needs a table with values in its "
-            "cells. Sparse data must be made dense first: X.toarray()."
-        )
+        return _from_sparse(X)
     if isinstance(X, Mapping):
         return _from_columns(X)
     if isinstance(X, (list, tuple)):
@@ -244,6 +242,51 @@ def _from_array(X: NDArray[Any]) -> Frame:
             f"Reshape your data: {advice}."
         )
     return _without_names(len(X), [X[:, index] for index in range(X.shape[1])])
+
+
+def is_sparse(X: object) -> bool:
+    """Whether this is a sparse matrix of scipy; some of these are mappings."""
+    return hasattr(X, "toarray") and hasattr(X, "tocsc")
+
+
+def _from_sparse(X: Any) -> Frame:
+    """Open a sparse matrix of scipy: what it does not store is 0, not missing."""
+    if not is_sparse(X):
+        raise DataError(
+            f"X is a sparse matrix of type {type(X).__name__}; branchwise takes those "
+            "of scipy. Sparse data must be made dense first: X.toarray()."
+        )
+    if X.ndim != 2:
+        raise DataError(
+            f"X must be a table. Expected 2D array, got {X.ndim}D array instead. "
+            "Reshape your data: X.reshape(-1, 1) if it is one column, X.reshape(1, -1) "
+            "if it is one row."
+        )
+    n_rows, n_columns = X.shape
+    size = n_rows * n_columns * np.dtype(np.float64).itemsize
+    if size > _MOST_BYTES:
+        raise DataError(
+            f"X is a sparse matrix of {n_rows:,} rows and {n_columns:,} columns, whose "
+            f"columns would take {size / 1e9:,.0f} GB in memory, more than "
+            f"{_MOST_BYTES / 1e9:,.0f} GB. Choose columns, or reduce their number."
+        )
+    stored = X.tocsc()
+    if not stored.has_canonical_format:  # cells may be stored as several summands
+        stored = stored.copy()
+        stored.sum_duplicates()
+
+    def reader(index: int) -> Callable[[], RawColumn]:
+        begin, end = stored.indptr[index : index + 2]
+
+        def read() -> RawColumn:
+            cells = np.zeros(n_rows, dtype=stored.dtype)
+            cells[stored.indices[begin:end]] = stored.data[begin:end]
+            return vector_reader(_column(f"x{index}"), cells)()
+
+        return read
+
+    names = tuple(f"x{index}" for index in range(n_columns))
+    return Frame(names, n_rows, False, tuple(map(reader, range(n_columns))))
 
 
 def _without_names(n_rows: int, vectors: Sequence[Any]) -> Frame:

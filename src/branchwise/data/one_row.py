@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.columns import LARGEST_EXACT, Numbers, RawColumn
 from branchwise.data.encode import as_written
-from branchwise.data.frames import Frame, open_table
+from branchwise.data.frames import Frame, is_sparse, open_table
 from branchwise.data.series import column_arrays, is_of_pandas
 from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ParameterError
@@ -40,7 +40,7 @@ def as_table(X: Any) -> Any:
     Anything else is returned as it is: a list of cells or an array of one dimension may
     be a column as well as a row.
     """
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not is_sparse(X):
         return [X] if X and all(_is_cell(value) for value in X.values()) else X
     if is_of_pandas(X) and hasattr(type(X), "to_list"):
         row = row_of_series(X)
@@ -60,7 +60,7 @@ def row_of_series(series: Any) -> dict[str, Any] | None:
 def _as_table(X: Any) -> Any:
     if isinstance(X, np.void) and X.dtype.names is not None:
         return [dict(zip(X.dtype.names, X.item(), strict=True))]
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not is_sparse(X):
         return [X] if X and all(_is_cell(value) for value in X.values()) else X
     if isinstance(X, (list, tuple)):
         return [list(X)] if X and all(_is_cell(value) for value in X) else X
