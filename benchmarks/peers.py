@@ -253,3 +253,73 @@ def regression_others() -> list[Peer]:
         ("ydf", Peer("YDF CART", ydf_regression_fit, plain_predict)),
     ]
     return [peer for module, peer in known if find_spec(module)]
+
+
+def our_forest(n_trees: int, regression: bool = False) -> Peer:
+    """Return our forest, of the table as it is."""
+
+    def fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+        from branchwise import RandomForestClassifier, RandomForestRegressor
+
+        kind = RandomForestRegressor if regression else RandomForestClassifier
+        return kind(n_estimators=n_trees, max_depth=max_depth).fit(X, y)
+
+    return Peer(OURS.name, fit, plain_predict)
+
+
+def sklearn_forest(n_trees: int, regression: bool = False) -> Peer:
+    """Return scikit-learn's forest, after its encoder of categories."""
+
+    def fit(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+        from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+        kind = RandomForestRegressor if regression else RandomForestClassifier
+        # The default of regression there is all columns, which takes longer.
+        forest = kind(n_estimators=n_trees, max_features="sqrt", n_jobs=1)
+        return _encoded_fit(forest, X, y, max_depth)
+
+    return Peer(SKLEARN.name, fit, plain_predict)
+
+
+def forest_others(n_trees: int) -> list[Peer]:
+    """Return the forests of other tools that are installed, for classes."""
+
+    def lightgbm_forest(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+        import lightgbm
+
+        forest = lightgbm.LGBMClassifier(
+            boosting_type="rf",
+            n_estimators=n_trees,
+            num_leaves=4096,
+            max_depth=max_depth or -1,
+            min_child_samples=1,
+            subsample=0.632,
+            subsample_freq=1,
+            colsample_bynode=X.shape[1] ** -0.5,
+            n_jobs=1,
+            verbosity=-1,
+        )
+        return forest.fit(_as_category(X), y.cat.codes.to_numpy())
+
+    def ydf_forest(X: pd.DataFrame, y: pd.Series, max_depth: int | None) -> Any:
+        import ydf
+
+        texts = {c: "str" for c in X.columns if X[c].dtype == "category"}
+        learner = ydf.RandomForestLearner(
+            label=y.name,
+            num_trees=n_trees,
+            max_depth=-1 if max_depth is None else max_depth + 1,
+            min_examples=1,
+            winner_take_all=False,
+            compute_oob_performances=False,
+            num_threads=1,
+        )
+        return learner.train(
+            X.astype(texts).assign(**{y.name: y.astype("str")}), verbose=0
+        )
+
+    known = [
+        ("lightgbm", Peer("LightGBM rf", lightgbm_forest, plain_predict)),
+        ("ydf", Peer("YDF", ydf_forest, plain_predict)),
+    ]
+    return [peer for module, peer in known if find_spec(module)]

@@ -31,6 +31,7 @@ import pandas as pd  # noqa: E402
 from c45 import C45Workloads  # noqa: E402
 from cart import CARTWorkloads  # noqa: E402
 from cliffs import CliffWorkloads  # noqa: E402
+from forests import ForestWorkloads  # noqa: E402
 from generate import Tables, planted  # noqa: E402
 from measure import (  # noqa: E402
     Action,
@@ -416,6 +417,7 @@ def all_works(
         CliffWorkloads(tables),
         C45Workloads(tables, adult),
         CARTWorkloads(tables),
+        ForestWorkloads(tables),
         SharedWorkloads(shared),
     )
     return {
