@@ -1003,6 +1003,8 @@ def meets(cell: Cell, test: str) -> bool:
         return float(cell) <= float(test[3:])
     if test.startswith("> "):
         return float(cell) > float(test[2:])
+    if test.startswith("not in {"):
+        return cell not in test[8:-1].split(", ")
     if test.startswith("in {"):
         return cell in test[4:-1].split(", ")
     return test == f"= {cell}"

@@ -85,16 +85,28 @@ def test_long_lists_of_values_are_cut_short():
     values = tuple(f"v{i:03}" for i in range(300))
     schema = Schema((Column("c", "categorical", values),), ("no", "yes"))
     builder = TreeBuilder(schema, weights=[2, 3])
-    builder.child(0, "c", values=values[:-1], weights=[2, 1])
-    builder.child(0, "c", values=values[-1:], weights=[0, 2])
+    builder.child(0, "c", values=values[:150], weights=[2, 1])
+    builder.child(0, "c", values=values[150:], weights=[0, 2])
+    model = Model(schema, builder.build(), Recipe())
+    assert model.to_text().startswith(
+        "c in {v000, v001, v002, v003, v004, v005, v006, v007, ... (142 more)}: "
+        "no (3/1)\n"
+    )
+    assert model.to_text(max_values=1).startswith("c in {v000, ... (149 more)}: ")
+    assert "more" not in model.to_text(max_values=300)
+
+
+def test_a_list_of_most_values_names_the_others():
+    values = tuple(f"v{i:03}" for i in range(300))
+    schema = Schema((Column("c", "categorical", values),), ("no", "yes"))
+    builder = TreeBuilder(schema, weights=[2, 3])
+    builder.child(0, "c", values=values[:-2], weights=[2, 1])
+    builder.child(0, "c", values=values[-2:], weights=[0, 2])
     model = Model(schema, builder.build(), Recipe())
     assert model.to_text() == (
-        "c in {v000, v001, v002, v003, v004, v005, v006, v007, ... (291 more)}: "
-        "no (3/1)\n"
-        "c = v299: yes (2)"
+        "c not in {v298, v299}: no (3/1)\nc in {v298, v299}: yes (2)"
     )
-    assert model.to_text(max_values=1).startswith("c in {v000, ... (298 more)}: ")
-    assert "more" not in model.to_text(max_values=300)
+    assert model.view()["nodes"]["edge"] == ["", "not in {v298, v299}", "v298, v299"]
 
 
 def test_names_cannot_break_a_line():

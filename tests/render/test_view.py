@@ -47,7 +47,7 @@ def test_a_view_in_full(weather):
         "sunny",
         "FALSE",
         "TRUE",
-        "<= 77.5",
+        "≤ 77.5",
         "> 77.5",
     ]
     assert nodes["summary"][0] == "yes (14/5)"

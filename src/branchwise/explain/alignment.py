@@ -112,7 +112,9 @@ class _Side:
     def split(self, node: int) -> str:
         column, threshold = self.column(node), float(self.tree.threshold[node])
         if column.is_numeric and threshold == threshold:
-            return f"splits on {phrase(Condition(column.name, '<=', threshold))}"
+            return (
+                f"splits on {phrase(Condition(column.name, '<=', threshold, column))}"
+            )
         return f"splits on {word(column.name)}"
 
     def condition(self, child: int) -> Condition:

@@ -69,7 +69,8 @@ class Step:
 
     def __str__(self) -> str:
         if self.state == "known" and self.branch is not None:
-            return f"{phrase(self.branch)}{_having(self.branch, self.value)}"
+            branch = self.branch.exact_for(self.value)
+            return f"{phrase(branch)}{_having(branch, self.value)}"
         return f"{self._lack()}: {self._remedy()}"
 
     def _lack(self) -> str:
@@ -94,10 +95,9 @@ class Step:
             fraction = share(self.share, 1)
             return f"every branch is followed, {fraction} of the case where {branch}"
         if self.action == "surrogate" and self.surrogate is not None:
-            value = _having(self.surrogate, self.surrogate_value)
-            return (
-                f"replaced by the surrogate {phrase(self.surrogate)}{value}: {branch}"
-            )
+            surrogate = self.surrogate.exact_for(self.surrogate_value)
+            value = _having(surrogate, self.surrogate_value)
+            return f"replaced by the surrogate {phrase(surrogate)}{value}: {branch}"
         return f"{_WHERE[self.action]}: {branch}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def condition_dict(condition: Condition | None) -> dict[str, Any] | None:
 
 def _having(condition: Condition, value: Value | None) -> str:
     """Write the value of the case, unless the condition names it."""
-    if condition.op == "=" or value is None:
+    if condition.worded.op == "=" or value is None:
         return ""
     return f" (it is {word(value)})"
 

@@ -40,7 +40,8 @@ class Style:
     ``starts`` and ``last_starts`` (of a last branch) begin a line and those below it.
     ``leaf`` and ``split`` are branches with and without a prediction, ``alone`` a tree
     without splits; ``opening`` stands above the tree, ``heading`` above a subtree.
-    Everything written is escaped by ``escaped``.
+    Everything written is escaped by ``escaped``; with ``typeset`` conditions have the
+    signs of mathematics.
     """
 
     starts: tuple[str, str] = ("", "|   ")
@@ -51,6 +52,7 @@ class Style:
     opening: tuple[str, ...] = ()
     heading: tuple[str, ...] = ("{}", "")
     escaped: Callable[[str], str] = str
+    typeset: bool = False
 
     def filled(self, pattern: str, *texts: str) -> str:
         """Put texts into a pattern of the style."""
@@ -81,6 +83,7 @@ STYLES: dict[str, Style] = {
         alone="**{}**",
         heading=("**{}**", ""),
         escaped=in_markdown,
+        typeset=True,
     ),
 }
 
@@ -169,7 +172,14 @@ class TextTree:
         return prediction(self.schema, self.tree, node, self.reasons)
 
     def _branch(self, node: int) -> str:
-        return branch(self.schema, self.tree, node, self.max_values, self.missing)
+        return branch(
+            self.schema,
+            self.tree,
+            node,
+            self.max_values,
+            self.missing,
+            self.style.typeset,
+        )
 
     def _hidden(self, node: int) -> bool:
         return self.max_depth is not None and bool(

@@ -110,12 +110,15 @@ def _impurity_name(tree: Tree, recipe: Recipe) -> str:
 
 
 def _column(column: Column, used: bool) -> dict[str, Any]:
-    return {
+    described: dict[str, Any] = {
         "name": words.word(column.name),
         "kind": column.kind,
         "used": used,
         "values": [words.word(value) for value in column.categories],
     }
+    if column.is_whole:
+        described["number_kind"] = column.number_kind
+    return described
 
 
 def _makers(
@@ -140,11 +143,14 @@ def _makers(
         ],
         "branch": lambda: [
             "",
-            *(words.branch(schema, tree, i, max_values) for i in every[1:]),
+            *(
+                words.branch(schema, tree, i, max_values, typeset=True)
+                for i in every[1:]
+            ),
         ],
         "edge": lambda: [
             "",
-            *(words.edge(schema, tree, i, max_values) for i in every[1:]),
+            *(words.edge(schema, tree, i, max_values, typeset=True) for i in every[1:]),
         ],
         "prediction": lambda: [outcome(schema, tree, i) for i in every],
         "label": lambda: none if numbers else tree.label.tolist(),

@@ -181,6 +181,11 @@ class ColumnWork:
         position = self._column.position(self._search.recipe.threshold)
         return thresholds.positioned(values, position)
 
+    def _condition(self, codes: Sequence[int], threshold: float) -> Condition:
+        condition = condition_on(self._column, codes, threshold)
+        # Groups are listed as they are counted.
+        return condition if self._column.is_numeric else replace(condition, of=None)
+
     def candidates(self) -> Iterator[Candidate]:
         """Yield what the column can do for each node."""
         splits = self._splits()
@@ -265,9 +270,7 @@ class ColumnWork:
     def _with_split(self, candidate: Candidate, split: _Split, at: int) -> Candidate:
         impurity_sums, recipe = self._search.impurity_sums, self._search.recipe
         threshold = self._number(float(self._threshold[at]))
-        conditions = [
-            condition_on(self._column, codes, threshold) for codes in split.codes
-        ]
+        conditions = [self._condition(codes, threshold) for codes in split.codes]
         known = self.grouper.group(None, split.known, split.cases.sum())
         total = (known.weight + split.outside) / self.rows.unit
         found = self.visit.found

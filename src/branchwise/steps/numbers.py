@@ -346,7 +346,12 @@ class NodeSteps:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        return asdict(self)
+        return asdict(self, dict_factory=_without_columns)
+
+
+def _without_columns(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    # Conditions know their columns for the sake of words only.
+    return {name: value for name, value in fields if name != "of"}
 
 
 def why_out(candidate: Candidate, visit: Visit, at: int, index: int) -> Out | None:

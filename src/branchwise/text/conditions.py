@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -40,40 +40,92 @@ class Condition:
     ``value`` is a value, a tuple of values, a number or None accordingly.
     Simplified rules also have ``within``, whose value is the pair of numbers that the
     column is above and at most, and ``not in`` a tuple of values: any other value that
-    the column may have.
+    the column may have. ``of`` is the column, if it is known: it decides how the
+    condition is worded, not what it means.
     """
 
     column: str
     op: str
     value: Value | tuple[Value, ...] | None = None
+    of: Column | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return phrase(self)
 
+    @property
+    def worded(self) -> Condition:
+        """The condition as it is written; it has the same numbers and values of ``of``.
 
-def phrase(condition: Condition, limit: int = SHOWN_VALUES) -> str:
-    """Write a condition, with at most ``limit`` values of a list."""
-    if condition.op == "within":
-        above, at_most = _bounds(condition)
-        return f"{above} < {word(condition.column)} <= {at_most}"
-    return f"{word(condition.column)} {_demand(condition, limit)}"
+        Of whole numbers those above 3 are ``>=`` 4, and those above 3 and at most 7
+        ``from`` 4 to 7; 0 and 1 are ``=``; a long list is ``not in`` the other values.
+        """
+        if self.of is None:
+            return self
+        if self.op == "in":
+            return _by_the_rest(self, self.of)
+        if not self.of.is_whole or self.op not in ("<=", ">", "within"):
+            return self
+        bounds = self.value if isinstance(self.value, tuple) else (self.value,) * 2
+        above, at_most = (math.floor(bound) for bound in bounds)  # type: ignore[arg-type]
+        least = above + 1
+        if self.op == "within":
+            same = least == at_most
+            return (
+                replace(self, op="=", value=least)
+                if same
+                else replace(self, op="from", value=(least, at_most))
+            )
+        if self.of.number_kind == "binary" and at_most == 0:
+            return replace(self, op="=", value=0 if self.op == "<=" else 1)
+        if self.op == "<=":
+            return replace(self, value=at_most)
+        return replace(self, op=">=", value=least)
+
+    def exact_for(self, value: object) -> Condition:
+        """Return the condition in words that are true of a number that is not whole."""
+        whole = not isinstance(value, float) or value.is_integer()
+        return self if whole or self.op == "in" else replace(self, of=None)
 
 
-def _demand(condition: Condition, limit: int) -> str:
+#: Signs of media that have more than ASCII.
+_SIGNS = {"<=": "≤", ">=": "≥"}
+
+
+def phrase(
+    condition: Condition, limit: int = SHOWN_VALUES, typeset: bool = False
+) -> str:
+    """Write a condition, with at most ``limit`` values of a list.
+
+    With ``typeset`` it has the signs of mathematics.
+    """
+    worded = condition.worded
+    if worded.op in ("within", "from"):
+        above, at_most = _bounds(worded)
+        below, up_to = "<" if worded.op == "within" else "<=", "<="
+        if typeset:
+            below, up_to = _SIGNS.get(below, below), _SIGNS[up_to]
+        return f"{above} {below} {word(condition.column)} {up_to} {at_most}"
+    return f"{word(condition.column)} {_demand(worded, limit, typeset)}"
+
+
+def _demand(condition: Condition, limit: int, typeset: bool = False) -> str:
     """Write a condition without its column."""
+    op = _SIGNS.get(condition.op, condition.op) if typeset else condition.op
     if condition.value is None:
-        return condition.op
+        return op
     if isinstance(condition.value, tuple):
-        return f"{condition.op} {{{listed(condition.value, limit)}}}"
-    return f"{condition.op} {word(condition.value)}"
+        return f"{op} {{{listed(condition.value, limit)}}}"
+    return f"{op} {word(condition.value)}"
 
 
 def said(condition: Condition, limit: int = SHOWN_VALUES) -> str:
     """Write a condition as a part of a sentence: ``humidity is at most 77.5``."""
+    condition = condition.worded
     column, value = word(condition.column), condition.value
-    if condition.op == "within":
+    if condition.op in ("within", "from"):
         above, at_most = _bounds(condition)
-        return f"{column} is above {above} and at most {at_most}"
+        least = "above" if condition.op == "within" else "at least"
+        return f"{column} is {least} {above} and at most {at_most}"
     if value is None:
         return f"{column} {condition.op}"
     if isinstance(value, tuple):
@@ -81,7 +133,7 @@ def said(condition: Condition, limit: int = SHOWN_VALUES) -> str:
     return f"{column} is {_SAID[condition.op]}{word(value)}"
 
 
-_SAID = {"=": "", "<=": "at most ", ">": "above "}
+_SAID = {"=": "", "<=": "at most ", ">": "above ", ">=": "at least "}
 
 
 def _bounds(condition: Condition) -> tuple[str, str]:
@@ -203,10 +255,12 @@ def condition_on(column: Column, codes: Sequence[int], threshold: float) -> Cond
     if not codes:
         return Condition(column.name, "is missing")
     if not column.is_numeric:
-        return one_of(column.name, tuple(column.categories[code] for code in codes))
+        values = tuple(column.categories[code] for code in codes)
+        return replace(one_of(column.name, values), of=column)
     if len(codes) > 1:
         return Condition(column.name, "is known")
-    return Condition(column.name, "<=" if codes[0] == AT_MOST else ">", threshold)
+    side = "<=" if codes[0] == AT_MOST else ">"
+    return Condition(column.name, side, threshold, column)
 
 
 def branch(
@@ -215,9 +269,10 @@ def branch(
     node: int,
     limit: int = SHOWN_VALUES,
     missing: bool = False,
+    typeset: bool = False,
 ) -> str:
     """Write the condition of the branch to a node, optionally with missing values."""
-    words = phrase(condition_of(schema, tree, node), limit)
+    words = phrase(condition_of(schema, tree, node), limit, typeset)
     parent = int(tree.parent[node])
     chosen = int(tree.first_child[parent] + tree.missing_to[parent])
     joins = tree.missing_to[parent] >= 0 and chosen == node
@@ -226,14 +281,20 @@ def branch(
     return words
 
 
-def edge(schema: Schema, tree: Tree, node: int, limit: int = SHOWN_VALUES) -> str:
+def edge(
+    schema: Schema,
+    tree: Tree,
+    node: int,
+    limit: int = SHOWN_VALUES,
+    typeset: bool = False,
+) -> str:
     """Write the condition of the branch to a node without the column."""
-    condition = condition_of(schema, tree, node)
+    condition = condition_of(schema, tree, node).worded
     if condition.op == "=":
         return word(condition.value)  # type: ignore[arg-type]
-    if isinstance(condition.value, tuple):
-        return listed(condition.value, limit)
-    return _demand(condition, limit).removeprefix("is ")
+    if condition.op == "in":
+        return listed(condition.value, limit)  # type: ignore[arg-type]
+    return _demand(condition, limit, typeset).removeprefix("is ")
 
 
 def missing_stops(tree: Tree, node: int) -> bool:
@@ -368,11 +429,11 @@ class ColumnConditions:
         name = self.column.name
         found = []
         if self.above > -math.inf:
-            found.append(Condition(name, ">", self.above))
+            found.append(Condition(name, ">", self.above, self.column))
         if self.at_most < math.inf:
-            found.append(Condition(name, "<=", self.at_most))
+            found.append(Condition(name, "<=", self.at_most, self.column))
         if self.values is not None:
-            found.append(one_of(name, self.values))
+            found.append(replace(one_of(name, self.values), of=self.column))
         if self.known and not found:  # a number within bounds is known
             found.append(Condition(name, "is known"))
         if self.missing:
@@ -425,7 +486,7 @@ def simplified(
     """Return equivalent conditions on one column in as few words as possible."""
     if [c.op for c in conditions] == [">", "<="]:
         pair = (conditions[0].value, conditions[1].value)
-        return (Condition(column.name, "within", pair),)  # type: ignore[arg-type]
+        return (Condition(column.name, "within", pair, column),)  # type: ignore[arg-type]
     return tuple(s for c in conditions for s in _shortened(c, column))
 
 
@@ -437,12 +498,19 @@ def _shortened(condition: Condition, column: Column) -> tuple[Condition, ...]:
     """Return a list of values as it is, turned round, or not at all."""
     if condition.op != "in":
         return (condition,)
-    inside = set(condition.value)  # type: ignore[arg-type]
-    outside = tuple(value for value in column.categories if value not in inside)
-    if not outside:
+    if len(condition.value) == len(column.categories):  # type: ignore[arg-type]
         # All values: but a missing one is none of them.
         known = Condition(column.name, "is known")
         return (known,) if column.has_missing else ()
-    if len(inside) >= _LONG_LIST and 2 * len(outside) <= len(inside):
-        return (Condition(column.name, "not in", outside),)
-    return (condition,)
+    return (_by_the_rest(condition, column),)
+
+
+def _by_the_rest(condition: Condition, column: Column) -> Condition:
+    """Return a long list of values as those that are not in it, if these are few."""
+    inside: tuple[Value, ...] = condition.value  # type: ignore[assignment]
+    n_others = len(column.categories) - len(inside)
+    if len(inside) < _LONG_LIST or 2 * n_others > len(inside) or not n_others:
+        return condition
+    known = set(inside)
+    others = tuple(value for value in column.categories if value not in known)
+    return replace(condition, op="not in", value=others)

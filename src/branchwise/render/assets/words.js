@@ -1,6 +1,7 @@
 // Conditions, predictions and numbers in words, as branchwise.text.conditions writes them.
 
 const SHOWN_VALUES = 8;
+const LONG_LIST = 3;
 
 /** A number as Python writes it: reading it back gives the very same one. */
 function number(value) {
@@ -68,15 +69,39 @@ function conditionOf(node) {
   return { column, op: codes[0] === 0 ? "<=" : ">", threshold: TREE.threshold[parent] };
 }
 
-function phrase(condition, limit = SHOWN_VALUES) {
+/** A condition in words; plain ones are those of Model.rules(). */
+function phrase(condition, limit = SHOWN_VALUES, plain = false) {
   const { name, values } = DATA.columns[condition.column];
   if (condition.op === "in") {
     const { codes } = condition;
     if (codes.length === 1) return `${name} = ${values[codes[0]]}`;
+    const rest = theRest(condition);
+    if (rest) return `${name} not in {${listed(rest, limit)}}`;
     return `${name} in {${listed(condition, limit)}}`;
   }
   if (condition.threshold === undefined) return `${name} ${condition.op}`;
-  return `${name} ${condition.op} ${number(condition.threshold)}`;
+  const { op, value } = worded(condition);
+  return `${name} ${plain ? op : (SIGNS[op] ?? op)} ${number(value)}`;
+}
+
+const SIGNS = { "<=": "≤", ">=": "≥" };
+
+/** A bound of numbers as it is written: of whole numbers, more than 3 are at least 4. */
+function worded({ column, op, threshold }) {
+  const kind = DATA.columns[column].number_kind;
+  if (!kind) return { op, value: threshold };
+  const most = Math.floor(threshold);
+  if (kind === "binary" && most === 0) return { op: "=", value: op === "<=" ? 0 : 1 };
+  return op === "<=" ? { op, value: most } : { op: ">=", value: most + 1 };
+}
+
+/** The values that a long list leaves out, if these are few; else nothing. */
+function theRest({ column, codes }) {
+  const { values } = DATA.columns[column];
+  const nOthers = values.length - codes.length;
+  if (codes.length < LONG_LIST || 2 * nOthers > codes.length || !nOthers) return null;
+  const inside = new Set(codes);
+  return { column, codes: [...values.keys()].filter((code) => !inside.has(code)) };
 }
 
 function listed({ column, codes }, limit = SHOWN_VALUES) {
@@ -97,11 +122,14 @@ function item(value) {
 function edgeOf(node, limit = SHOWN_VALUES) {
   const condition = conditionOf(node);
   if (condition.op === "in") {
+    const rest = theRest(condition);
+    if (rest) return `not in {${listed(rest, limit)}}`;
     if (condition.codes.length > 1) return listed(condition, limit);
     return DATA.columns[condition.column].values[condition.codes[0]];
   }
   if (condition.threshold === undefined) return condition.op.replace("is ", "");
-  return `${condition.op} ${number(condition.threshold)}`;
+  const { op, value } = worded(condition);
+  return op === "=" ? number(value) : `${SIGNS[op] ?? op} ${number(value)}`;
 }
 
 function branchOf(node) {
@@ -186,7 +214,7 @@ function boundsOf(column, limits) {
 /** The rule of a node, in the words of Model.rules(). */
 function ruleOf(node) {
   const conclusion = `${predictionOf(node)} (${supportOf(node, amount)})`;
-  const conditions = mergedConditions(node).map((c) => phrase(c));
+  const conditions = mergedConditions(node).map((c) => phrase(c, SHOWN_VALUES, true));
   if (!conditions.length) return `always ${conclusion}`;
   return `if ${conditions.join(" and ")} then ${conclusion}`;
 }
