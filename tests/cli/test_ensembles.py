@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,36 @@ def test_predictions_and_scores(car: Path, tmp_path: Path) -> None:
     assert "accuracy 0.99" in out
 
 
+@pytest.mark.parametrize("algorithm", ["forest", "boosted"])
+def test_files_in_chunks_and_on_workers(
+    car: Path, tmp_path: Path, algorithm: str
+) -> None:
+    written = {}
+    for engine in ("memory", "chunked"):
+        output = tmp_path / f"{engine}.json"
+        code, _, err = run(
+            *("fit", str(car), "-t", "class", "-a", algorithm, "--n-estimators", "4"),
+            *("--engine", engine, "-o", str(output)),
+        )
+        assert code == 0, err
+        written[engine] = output.read_bytes()
+    assert written["chunked"] == written["memory"]
+    assert f"{car.name} by the engine chunked" in " ".join(err.split())
+
+
+def test_databases_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "sales.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE sales (a TEXT, y TEXT)")
+    connection.execute("INSERT INTO sales VALUES ('x', 'no'), ('z', 'yes')")
+    connection.commit()
+    connection.close()
+    where = [f"sqlite:///{path}", "--table", "sales", "-t", "y"]
+    code, _, err = run("fit", *where, "-a", "forest")
+    assert code == 2
+    assert "engine='sql' grows single trees" in " ".join(err.split())
+
+
 def test_numbers(tmp_path: Path) -> None:
     path, output = tmp_path / "line.csv", tmp_path / "forest.json"
     lines = ["x,y", *(f"{x},{x * 2.5}" for x in range(100))]
@@ -213,11 +244,7 @@ def test_numbers(tmp_path: Path) -> None:
             "-a forest --regression --class-weight balanced",
             "--class-weight applies only",
         ),
-        ("-a forest --engine chunked", "--algorithm forest grows from rows in memory"),
-        (
-            "-a boosted --engine chunked",
-            "--algorithm boosted grows from rows in memory",
-        ),
+        ("-a forest --max-exact 10", "--max-exact has no effect on rows in memory"),
         ("-a boosted --regression", "--algorithm boosted predicts classes."),
         (
             "-a boosted --base cart --confidence 0.1",

@@ -7,7 +7,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from branchwise.cli.options import growing, read_na_values
-from branchwise.cli.options.engine import check_remote_options, engine_for
+from branchwise.cli.options.engine import (
+    RemoteTable,
+    check_remote_options,
+    engine_for,
+    remote_source,
+)
 from branchwise.cli.options.ensemble_growing import ensemble_recipe
 from branchwise.cli.support import (
     Reporter,
@@ -17,12 +22,14 @@ from branchwise.cli.support import (
 from branchwise.cli.support.models import note_written, size_of, write_model
 from branchwise.cli.support.rows import located
 from branchwise.cli.support.training import (
+    Roles,
     TrainingTable,
+    assign_roles,
     by_class,
     read_costs,
     read_training,
 )
-from branchwise.errors import ParameterError, counted
+from branchwise.errors import counted
 from branchwise.files.read_table import STANDARD_STREAM, TableFile
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 
@@ -44,33 +51,83 @@ def fit_ensemble(
     given = growing.given_parameters(options)
     recipe = ensemble_recipe(algorithm, options["regression"], given)
     check_outputs({"-o": output}, *paths)
-    if engine_for(paths, options["engine"]) is not None:
-        raise ParameterError(
-            f"--algorithm {algorithm} grows from rows in memory. Give one file, with "
-            "--engine memory if it is large, or a sample of the rows."
-        )
-    check_remote_options(options)
+    remote = engine_for(paths, options["engine"]) is not None
+    if not remote:
+        check_remote_options(options)
     with reporter.reading(paths[0]) as say:
-        na_values = read_na_values(options["missing"])
-        rows = read_training(
-            TableFile(paths[0], options["reading"], missing=na_values), options
-        )
-        say(_GROWING)
-        with located(rows.file):
-            ensemble = _fitted(rows, recipe, options, say)
+        if remote:
+            source = remote_source(paths, options, say)
+            ensemble = _fit_remote(source, recipe, options, say)
+            origin = f"{source.label} by the engine {source.engine}"
+        else:
+            na_values = read_na_values(options["missing"])
+            rows = read_training(
+                TableFile(paths[0], options["reading"], missing=na_values), options
+            )
+            say(_GROWING)
+            ensemble = _fit_rows(rows, recipe, options, say)
+            origin = counted(rows.n_rows, "row")
         if output is not None:
             say("Writing")
             write_model(ensemble, output)
-    rows.remark(options["reading"], reporter)
-    _report(ensemble, rows.n_rows, output, output_format, reporter)
+    if not remote:
+        rows.remark(options["reading"], reporter)
+    _report(ensemble, origin, output, output_format, reporter)
 
 
-def _fitted(
+def _fit_rows(
     rows: TrainingTable,
     recipe: EnsembleRecipe,
     options: Mapping[str, Any],
     say: Callable[[str], None],
 ) -> Ensemble:
+    """Grow from a table in memory."""
+    with located(rows.file):
+        return _fitted(
+            rows.attributes,
+            rows.labels,
+            recipe,
+            options,
+            rows.roles,
+            say,
+            sample_weight=rows.weights,
+            target_name=rows.roles.target,
+        )
+
+
+def _fit_remote(
+    remote: RemoteTable,
+    recipe: EnsembleRecipe,
+    options: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> Ensemble:
+    """Grow from rows that an engine encodes where they are."""
+    roles = assign_roles(remote, options)
+    return _fitted(
+        remote.source(roles),
+        roles.target,
+        recipe,
+        options,
+        roles,
+        say,
+        sample_weight=roles.weight,
+        ignore=roles.ignored,
+        categorical_features=remote.categorical_features(roles),
+        engine=str(remote.engine),
+        max_exact=options["max_exact"],
+    )
+
+
+def _fitted(
+    source: object,
+    target: object,
+    recipe: EnsembleRecipe,
+    options: Mapping[str, Any],
+    roles: Roles,
+    say: Callable[[str], None],
+    **others: Any,
+) -> Ensemble:
+    """Grow with the options that every engine has."""
     from branchwise.ensemble import fit
 
     costs, weights = options["costs"], options["class_weight"]
@@ -79,29 +136,28 @@ def _fitted(
     # Gradient boosting has several trees a round where there are many classes.
     most = "" if recipe.method == "gradient" else f" of {recipe.n_estimators:,}"
     return fit.fit_ensemble(
-        rows.attributes,
-        rows.labels,
+        source,
+        target,
         recipe,
-        sample_weight=rows.weights,
-        categories=rows.roles.categories or None,
-        target_name=rows.roles.target,
+        categories=roles.categories or None,
         n_jobs=options["n_jobs"],
         class_weight=by_class("--class-weight", weights),
         priors=by_class("--priors", options["priors"]),
         costs=None if costs is None else partial(read_costs, costs),
         progress=lambda n: say(f"{_GROWING}: {n:,}{most} trees"),
+        **others,
     )
 
 
 def _report(
     ensemble: Ensemble,
-    n_rows: int,
+    origin: str,
     output: str | None,
     output_format: str,
     reporter: Reporter,
 ) -> None:
     """Note where an ensemble was written, and print what can be read from it."""
-    summary = f"{size_of(ensemble)} from {counted(n_rows, 'row')}"
+    summary = f"{size_of(ensemble)} from {origin}"
     note_written(summary, output, reporter)
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already

@@ -9,7 +9,14 @@ from typing import Any, cast
 
 from branchwise.data.arrays import Ints
 from branchwise.data.table_schema import Schema, Value
-from branchwise.engines.base import Plan, Source, Task, check_columns, source_of
+from branchwise.engines.base import (
+    MAX_EXACT,
+    Plan,
+    Source,
+    Task,
+    check_columns,
+    source_of,
+)
 from branchwise.engines.chunk import Chunk, training_of, without_codes
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.engines.level_engine import RemoteTable
@@ -56,6 +63,7 @@ def fit_ensemble(
     costs: CostsOf | None = None,
     earlier: FittedTrees | None = None,
     on_round: OnRound | None = None,
+    max_exact: int | None = None,
 ) -> Ensemble:
     """Grow an ensemble from a table.
 
@@ -80,6 +88,8 @@ def fit_ensemble(
     on_round : callable or None
         Called after each round of boosting with the error of its tree, or the loss of
         the training rows, and with that of held-out rows or None.
+    max_exact : int or None
+        As in :func:`~branchwise.fit_tree`, for files of more than ``most_rows`` rows.
 
     Returns
     -------
@@ -98,6 +108,7 @@ def fit_ensemble(
             classes,
             class_weight,
             priors,
+            max_exact=MAX_EXACT if max_exact is None else max_exact,
             threads=threads,
         ),
     )
@@ -106,7 +117,7 @@ def fit_ensemble(
         task = replace(task, criterion=TARGETS[recipe.loss])
     with source_of(source, engine, named) as data_source:
         _check_engine(data_source)
-        check_possible(data_source, task)
+        check_possible(data_source, task, max_exact)
         if named:
             check_columns(task, data_source.label, data_source.names)
         plan = data_source.learn(task)
