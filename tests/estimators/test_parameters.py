@@ -240,6 +240,11 @@ READING = {
     "--table": Row("--table other"),
     "--query": Row("--query SELECT"),
     "--max-size": Row("--max-size 1"),
+    "--skip": Row("--skip 3"),
+    "--decimal": Row("--decimal x"),
+    "--thousands": Row("--thousands x"),
+    # The values of this table differ in more than case; tests/files has others.
+    "--merge-case": Row("--merge-case", usual=True),
     "--missing": Row("--missing x"),
 }
 C45 = "-a c4.5"

@@ -13,7 +13,6 @@ import pytest
 
 from branchwise import (
     BoostedClassifier,
-    CARTClassifier,
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
@@ -157,10 +156,4 @@ def test_the_command_line(tmp_path: Path) -> None:
     run("fit", *given, "-o", str(model))
     assert (
         hashlib.sha256(model.read_bytes()).hexdigest() == told["model_file"]["sha256"]
-    )
-
-
-def test_other_estimators_are_refused() -> None:
-    assert not isinstance(
-        make_report(IRIS.X, IRIS.y, CARTClassifier(max_depth=2), cv=2), EnsembleReport
     )
