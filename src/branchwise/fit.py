@@ -45,6 +45,22 @@ from branchwise.tree.tree import Tree
 
 #: From classes to a cost matrix: a row for each true class, a column per prediction.
 CostsOf = Callable[[Sequence[Value]], tuple[tuple[float, ...], ...]]
+#: Costs by the names of classes.
+CostsByClass = CostsOf | Mapping[Any, Any]
+
+
+def with_class_costs(
+    recipe: Recipe, costs: CostsByClass | None, classes: Sequence[Value]
+) -> Recipe:
+    """Return the recipe with its costs, once the classes are known."""
+    if isinstance(costs, Mapping):
+        from branchwise.recipe.costs import costs_by_class  # noqa: PLC0415  (rare)
+
+        recipe = replace(recipe, costs=costs_by_class(costs, classes))
+    elif costs is not None:
+        recipe = replace(recipe, costs=costs(classes))
+    check_costs(recipe.costs, classes)
+    return recipe
 
 
 def fit_tree(
@@ -65,7 +81,7 @@ def fit_tree(
     ignore: Sequence[str] = (),
     class_weight: object = None,
     priors: object = None,
-    costs: CostsOf | None = None,
+    costs: CostsByClass | None = None,
     max_exact: int | None = None,
 ) -> Model:
     """Grow a tree from a table.
@@ -113,8 +129,9 @@ def fit_tree(
         How much a case of each class counts; a callable takes the classes.
     priors : dict, callable or None
         The share of all weight that each class is to have.
-    costs : callable or None
-        Takes the classes, once they are known, and returns ``costs`` of the recipe.
+    costs : dict, callable or None
+        What wrong predictions cost, by pairs of a true and a predicted class; others
+        cost 1. A callable takes the classes, and returns ``costs`` of the recipe.
     max_exact : int or None
         For rows that are not in memory: the most distinct numbers of a column with
         exact thresholds; columns with more are split between bins of a summary. By
@@ -156,9 +173,7 @@ def fit_tree(
             plan = data_source.learn(task_of(recipe, task))
             schema = plan.schema
             warn_of_order(schema.columns, recipe)
-            if costs is not None:
-                recipe = replace(recipe, costs=costs(schema.classes))
-            check_costs(recipe.costs, schema.classes)
+            recipe = with_class_costs(recipe, costs, schema.classes)
             tree, recipe, aside = _grown(
                 data_source, plan, recipe, aside, validation_fraction, progress
             )

@@ -36,11 +36,11 @@ from branchwise.ensemble.gradient import gradient_trees
 from branchwise.ensemble.losses import TARGETS
 from branchwise.ensemble.sampling import Samples, Subsamples, rows_kept
 from branchwise.errors import ParameterError
-from branchwise.fit import CostsOf, check_possible
+from branchwise.fit import CostsByClass, check_possible, with_class_costs
 from branchwise.grow.draws import Keys
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import n_threads
-from branchwise.train.train import check_costs, task_of, warn_of_order
+from branchwise.train.train import task_of, warn_of_order
 from branchwise.tree.tree import Tree
 
 
@@ -60,7 +60,7 @@ def fit_ensemble(
     ignore: Sequence[str] = (),
     class_weight: object = None,
     priors: object = None,
-    costs: CostsOf | None = None,
+    costs: CostsByClass | None = None,
     earlier: FittedTrees | None = None,
     on_round: OnRound | None = None,
     max_exact: int | None = None,
@@ -123,10 +123,8 @@ def fit_ensemble(
         plan = data_source.learn(task)
         schema = plan.schema
         warn_of_order(schema.columns, recipe.tree)
-        if costs is not None:
-            tree = replace(recipe.tree, costs=costs(schema.classes))
-            recipe = replace(recipe, tree=tree)
-        check_costs(recipe.tree.costs, schema.classes)
+        tree = with_class_costs(recipe.tree, costs, schema.classes)
+        recipe = replace(recipe, tree=tree)
         trees = () if earlier is None else earlier.trees
         _check_earlier(earlier, schema)
         growth = _Growth(recipe, threads, trees, progress, on_round)

@@ -228,6 +228,8 @@ class TreeEstimator(FittedEstimator):
         recipe, given = self._algorithm, vars(self)
         values = {name: given[name] for name in FIELDS if name in given} | others
         values["pruning"] = pruning_of(recipe, given)
+        if isinstance(values.get("costs"), Mapping):
+            del values["costs"]  # known when the classes are
         self._check_criterion(canonical(values.get("criterion", recipe.criterion)))
         if _PLAIN.issuperset(map(type, values.values())):
             return _known_recipe(recipe, **values)
@@ -299,6 +301,7 @@ class TreeEstimator(FittedEstimator):
             sample_weight=sample_weight,
             class_weight=getattr(self, "class_weight", None),
             priors=getattr(self, "priors", None),
+            costs=named_costs(self),
             categorical_features=self.categorical_features,
             categories=self.categories,
             n_jobs=self.n_jobs,
@@ -376,7 +379,7 @@ class TreeClassifier(ProbabilityEstimator, TreeEstimator):
     raise_subtrees: bool = True
     class_weight: Mapping[Any, float] | str | None = None
     priors: Mapping[Any, float] | None = None
-    costs: Sequence[Sequence[float]] | None = None
+    costs: Sequence[Sequence[float]] | Mapping[Any, Any] | None = None
     probabilities: Probabilities = "frequencies"
     m: float = 2.0
 
@@ -410,6 +413,12 @@ class TreeClassifier(ProbabilityEstimator, TreeEstimator):
             labels = np.array([position[label] for label in found])[labels]
         right: NDArray[np.bool_] = labels == predicted
         return right
+
+
+def named_costs(estimator: Any) -> Mapping[Any, Any] | None:
+    """Return the costs of an estimator if they are given by the names of classes."""
+    costs = getattr(estimator, "costs", None)
+    return costs if isinstance(costs, Mapping) else None
 
 
 def set_seen_columns(estimator: Any, schema: Schema) -> None:

@@ -136,7 +136,7 @@ class BoostedClassifier(_BoostingClassifier):
     raise_subtrees: bool = True
     class_weight: Mapping[Any, float] | str | None = None
     priors: Mapping[Any, float] | None = None
-    costs: Sequence[Sequence[float]] | None = None
+    costs: Sequence[Sequence[float]] | Mapping[Any, Any] | None = None
     n_iter_no_change: int | None = None
     validation_fraction: float = 0.1
     tol: float = 1e-4

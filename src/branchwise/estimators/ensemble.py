@@ -17,6 +17,7 @@ from branchwise.estimators.base import (
     FINGERPRINTS,
     FittedEstimator,
     ProbabilityEstimator,
+    named_costs,
     of_model,
     one_dimensional,
     set_seen_columns,
@@ -109,6 +110,7 @@ feature_importances_ : ndarray
             categories=given.categories,
             class_weight=None if recipe.balanced_subsample else weight,
             priors=getattr(given, "priors", None),
+            costs=named_costs(given),
             n_jobs=self.n_jobs,
             **others,
         )

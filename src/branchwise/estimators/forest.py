@@ -136,7 +136,7 @@ class RandomForestClassifier(EnsembleClassifier, ForestEstimator):
 
     class_weight: Mapping[Any, float] | str | None = None
     priors: Mapping[Any, float] | None = None
-    costs: Sequence[Sequence[float]] | None = None
+    costs: Sequence[Sequence[float]] | Mapping[Any, Any] | None = None
     probabilities: Probabilities = "frequencies"
     m: float = 2.0
     voting: Voting = "soft"

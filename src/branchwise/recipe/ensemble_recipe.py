@@ -102,7 +102,10 @@ def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: given[name]
         for name in FIELDS
-        if name in given and not (name in _BY_BASE and given[name] is None)
+        if name in given
+        and not (name in _BY_BASE and given[name] is None)
+        # Costs by the names of classes are known when these are.
+        and not (name == "costs" and isinstance(given[name], Mapping))
     }
 
 

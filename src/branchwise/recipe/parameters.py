@@ -236,7 +236,7 @@ COSTS = Allowed(
     "with 0 where the prediction is right",
     _is_cost_matrix,
     "text",
-    "sequence of sequences or None",
+    "sequence of sequences, dict or None",
 )
 
 
