@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 import traceback
+import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable
@@ -37,7 +38,7 @@ from pyarrow import feather, ipc, parquet
 sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "tests/helpers")]
 
 import workbooks
-from branchwise import BranchwiseError, inspect_table, read_table
+from branchwise import BranchwiseError, BranchwiseWarning, inspect_table, read_table
 from limits import time_limit
 
 #: Seconds for one table, and bytes of memory for a child beside what it has.
@@ -59,6 +60,10 @@ overcast,?,FALSE,yes
 SEMICOLONS = (
     b"id;Gr\xc3\xb6\xc3\x9fe;when\r\n007;1.5;2020-01-02\r\n008;-2;2021-12-31\r\n"
 )
+NUMBERS = (
+    "betrag;satz;kunden;ja\n1.250,50 €;4,39 %;1 234;Ja\n(900);12 %;5 678;ja\n"
+).encode()
+JSON_LINES = b'{"a": 1, "b": "x"}\n{"b": "y", "c": true}\n{"a": 9007199254740993}\n'
 BLANKS = b"a b   c\n1 2 3\n  4 5 6  \n"
 ARFF = b"""% comment
 @relation 'my weather'
@@ -184,6 +189,8 @@ def seeds() -> list[dict[str, bytes]]:
     return [
         {"t.csv": CSV},
         {"t.csv": SEMICOLONS},
+        {"t.csv": NUMBERS},
+        {"t.jsonl": JSON_LINES},
         {"t.csv": BLANKS},
         {"t.tsv": CSV.replace(b",", b"\t")},
         {"t.csv": CSV.decode().encode("utf-16")},
@@ -205,7 +212,7 @@ def seeds() -> list[dict[str, bytes]]:
 
 
 #: Those of text, which are quick.
-N_TEXT = 7
+N_TEXT = 9
 
 TOKENS = [
     *(bytes([byte]) for byte in b"\0\t\n\r \"'%{},;|\\:.?@[]\x80\xff"),
@@ -310,13 +317,18 @@ def try_one(number: int, folder: Path, n_seeds: int | None = None) -> str:
         (folder / name).write_bytes(made)
     first = next(iter(files))
     options: dict[str, object] = {"max_size": MOST_BYTES}
+    if chance.random() < 0.1:
+        marks = {"decimal": chance.choice(".,"), "merge_case": True}
+        options |= marks | ({"skip": 1} if first.endswith(".csv") else {})
     if chance.random() < 0.1 and first in ("t.csv", "t.tsv", "t.arff"):
         options["encoding"] = chance.choice(("latin-1", "cp1252", "utf-16-le"))
     if chance.random() < 0.1 and first == "t.csv":
         options["header"] = False
     if first in ("t.sqlite", "t.duckdb"):
         options["table"] = chance.choice(("t", "v"))
-    with time_limit(LIMIT):
+    with time_limit(LIMIT), warnings.catch_warnings():
+        # Texts that are read as numbers.
+        warnings.simplefilter("ignore", BranchwiseWarning)
         try:
             table = read_table(folder / first, **options)
             table.validate(full=True)

@@ -98,6 +98,7 @@ def test_conventions(texts, numbers, how):
         [""],
         ["%"],
         ["1e5 %"],
+        ["1e123456", "2,5"],
     ],
 )
 def test_words_and_several_conventions(texts):

@@ -18,6 +18,7 @@ import branchwise
 from branchwise import BranchwiseWarning, DataError, fit_tree, read_table
 from branchwise.data.number_format import NumberFormat
 from branchwise.recipe import CART
+from command_line import output, run
 
 ROWS = [
     ("1.007,36", "4,39 %", "1.005,68 €", "ja"),
@@ -183,6 +184,30 @@ def test_plain_models_name_what_to_do(write, tmp_path):
     path = write([("1,5", "x"), ("y", "x")], header=("a", "b"))
     with pytest.raises(DataError, match=r"'1,5', a number that is not written plainly"):
         read_table(path, number_columns=["a"])
+
+
+def test_typed_cells_follow_the_convention(write, tmp_path):
+    path, model = write(), tmp_path / "model.json"
+    fit = "fit", path, "-a", "cart", "-o", model
+    run(*fit, "-t", "Ausfall", "--ignore", "Zins,Einkommen")
+    # 1.007 would be another number if it were written plainly.
+    for text, number in {"1.007": "1007", "1007.5": "1007.5", "(5)": "-5"}.items():
+        assert f"(it is {number})" in output(
+            "explain", model, "--set", f"Betrag={text}"
+        )
+    run(*fit, "-t", "Zins", "--regression")
+    assert "R^2                      1.0000" in output("evaluate", model, path)
+
+
+def test_engines_with_types_of_their_own_refuse_such_files(write):
+    fit = "fit", write(), "-t", "Ausfall", "--engine", "dask"
+    said = run(*fit)[2]
+    assert (
+        "such as '(9.999,99)', and --engine dask would read text. Use --engine" in said
+    )
+    assert "or take it as text with --categorical Betrag." in said
+    said = run(*fit, "--decimal", "comma")[2]
+    assert "--decimal has no effect with --engine dask" in said
 
 
 TEXTS = [

@@ -48,8 +48,11 @@ def test_a_json_object_a_line(write, tmp_path):
         None,
     ]
     assert "age" in output("schema", write(LINES), "--from", "jsonl")
-    long = write('{"id": 9007199254740993}\n{"id": 5}\n')
-    assert read_table(long).to_pydict() == {"id": ["9007199254740993", "5"]}
+    for number in (2**53 + 1, -(10**30)):
+        long = write(f'{{"id": {number}}}\n{{"id": 5}}\n')
+        assert read_table(long).to_pydict() == {"id": [str(number), "5"]}
+    with pytest.raises(DataError, match="has the integer 1000000000000000000000000 am"):
+        read_table(write('{"a": 1000000000000000000000000}\n{"a": 1.5}\n'))
 
 
 @pytest.mark.parametrize(

@@ -121,7 +121,7 @@ class NumberFormat:
             groups = ["[0-9]{1,2}(?:,[0-9]{2})*,[0-9]{3}"]
         whole = "|".join([*groups, "[0-9]+"])
         currency = re.escape(self.currency) if self.currency else "(?!)"
-        exponent = "((?!))?" if self.percent else "(?:[eE]([+-]?[0-9]+))?"
+        exponent = "((?!))?" if self.percent else "(?:[eE]([+-]?[0-9]{1,4}))?"
         unit = "(%)" if self.percent else f"({currency})?"
         return (
             rf"([(])? *([+-])? *({currency})? *([+-])? *"
@@ -344,7 +344,7 @@ def _number_pattern(decimal: str) -> re.Pattern[str]:
     indian = f"|(?P<indian>{_INDIAN})" if decimal == "." else "|(?P<indian>(?!))"
     return re.compile(
         rf"(?:0+|(?P<grouped>{grouped}{indian}))?"
-        rf"(?:[{decimal}](?P<fraction>0+))?(?P<exponent>[eE][+-]?0+)?"
+        rf"(?:[{decimal}](?P<fraction>0+))?(?P<exponent>[eE][+-]?0{{1,4}})?"
     )
 
 

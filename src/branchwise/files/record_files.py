@@ -94,9 +94,8 @@ class JsonLines:
             for row, cell in enumerate(cells):
                 if isinstance(cell, (list, dict)):
                     self._raise_nested(name, row)
-            loaded.append(
-                column_of_cells(cells, name, self.label, index in text, missing)
-            )
+            as_text = index in text or _are_long_integers(cells)
+            loaded.append(column_of_cells(cells, name, self.label, as_text, missing))
         return loaded
 
     def location(self, row: int) -> str:
@@ -187,6 +186,12 @@ def _labelled(
     codes = pa.array([position.get(cell) for cell in cells], pa.int32())
     array = pa.DictionaryArray.from_arrays(codes, pa.array(values, pa.string()))
     return pa.chunked_array([array])
+
+
+def _are_long_integers(cells: Sequence[Any]) -> bool:
+    """Whether cells are integers, some beyond 64 bits: they are identifiers."""
+    known = [cell for cell in cells if cell is not None]
+    return all(type(c) is int for c in known) and any(abs(c) >= 2**63 for c in known)
 
 
 def _is_missing(cell: Any) -> bool:

@@ -346,7 +346,7 @@ def _moment(cell: date | None) -> datetime | None:
 
 def _is_whole(cell: float, largest: int) -> bool:
     if isinstance(cell, int):
-        return True
+        return -_LARGEST <= cell < _LARGEST
     return cell.is_integer() and -largest <= cell < largest
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.cli.options import SHARED, check_idle, read_na_values
+from branchwise.cli.options import SHARED, check_idle, listed_names, read_na_values
 from branchwise.cli.support import check_outputs
 from branchwise.cli.support.training import Roles
+from branchwise.data.columns import Coded
+from branchwise.data.number_format import detect_texts
 from branchwise.data.table_schema import check_names
 from branchwise.engines.base import source_class
-from branchwise.errors import ParameterError, quoted
+from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading
 from branchwise.files.table_paths import files_of, is_many
@@ -131,6 +135,7 @@ def remote_source(
     if engine != "chunked":
         # Read as a frame of Dask or Spark, where the rows will be counted.
         table.check_files()
+        _check_written_numbers(table, engine, options)
         address = options["scheduler" if engine == "dask" else "master"]
         frame = make.frame_of(table.paths, table.names, table.missing, address)
         return RemoteTable(engine, table.label, table.names, lambda _: make(frame))
@@ -144,6 +149,27 @@ def remote_source(
         )
 
     return RemoteTable(engine, table.label, table.names, source)
+
+
+def _check_written_numbers(
+    table: StreamedTable, engine: str, options: Mapping[str, Any]
+) -> None:
+    """Reject text that is read as numbers in memory, judged by the first rows."""
+    if not table.is_delimited:
+        return
+    said = [*(options["categorical"] or ()), *(options["ignore"] or ())]
+    fixed = {*listed_names(said, table.names), options["target"]}
+    with closing(table.chunks()) as chunks:
+        frame = next(chunks).frame
+    for index, name in enumerate(frame.names):
+        raw = None if name in fixed or "all" in said else frame.column(index)
+        if isinstance(raw, Coded) and detect_texts(list(map(str, raw.values))).formats:
+            raise DataError(
+                f"Column {name!r} of {table.label} has numbers that are not written "
+                f"plainly, such as {raw.values[0]!r}, and --engine {engine} would read "
+                "text. Use --engine chunked or memory, which read numbers; or take it "
+                f"as text with --categorical {shlex.quote(name)}."
+            )
 
 
 def _in_database(

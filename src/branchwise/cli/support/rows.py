@@ -253,9 +253,11 @@ def typed_value(column: Column, text: str) -> Value:
     kind = column.value_type or "text"
     if kind == "text":
         return text
-    value = as_number(text) if kind == "number" else as_truth(text)
-    if value is None and column.number_format is not None:
+    value: Value | None = None
+    if column.number_format is not None:
         value = parse_texts([text], column.number_format)[0]
+    if value is None:
+        value = as_number(text) if kind == "number" else as_truth(text)
     if value is None:
         wanted = "a number" if kind == "number" else "true or false"
         raise DataError(
