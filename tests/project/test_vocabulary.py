@@ -73,8 +73,8 @@ ALLOWED = {
     "src/branchwise/export/excel_steps.py": {"reply"},
     "src/branchwise/export/onnx.py": {"answered"},
     "src/branchwise/export/onnx_graph.py": {"answered"},
-    "src/branchwise/export/sql.py": {"answers", "replies", "reply"},
-    "src/branchwise/export/sql_query.py": {"answers"},
+    "src/branchwise/export/sql.py": {"answers"},
+    "src/branchwise/export/sql_query.py": {"answers", "replies", "reply"},
     "src/branchwise/export/templates/ensemble.c": {"chances"},  # an array of tree.c
     "src/branchwise/export/templates/tree.c": {
         *("answer", "answers", "asks", "chances"),

@@ -21,21 +21,21 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from branchwise.data.arrays import TIE
 from branchwise.data.arrow import table_of_rows
 from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target
 from branchwise.export.code_writer import comment
 from branchwise.export.plan import Field, Plan, Row
-from branchwise.export.sql_cases import (
-    End,
-    Names,
-    Wording,
-    blocks_of_ends,
-    expression,
+from branchwise.export.sql_cases import Names, Wording, expression
+from branchwise.export.sql_query import (
+    expected_cost,
+    first_best,
+    greatest,
+    query,
+    sums_of_ends,
+    sums_of_trees,
 )
-from branchwise.export.sql_query import ensemble_steps, query
 from branchwise.files.database import (
     IN_MEMORY,
     is_one_select,
@@ -52,7 +52,6 @@ from branchwise.files.sql_dialects import (
     Dialect,
 )
 from branchwise.text.as_html import macros
-from branchwise.tree.splits import EVERY_BRANCH, STOP
 
 #: What is compared in the place of missing values.
 _NOTHING: dict[ValueType, Value] = {"text": "", "number": 0.0, "boolean": False}
@@ -62,14 +61,11 @@ def _query_of_sums(plan: Plan, dialect: Dialect, names: Names) -> str:
     """Return the query that adds up: shares of a case at every end, or trees."""
     new = names.new
     steps: dict[str, Any] = {"whole": new("label of the whole"), "cases": new("cases")}
-    blocks, ensemble = [], None
-    if plan.trees:
-        ensemble = ensemble_steps(plan, dialect, names, steps["cases"])
-        if plan.link is not None:
-            steps |= {name: new(name) for name in ("top", "tops", "powers", "linked")}
-            steps["power"] = [new("power") for _ in ensemble.outputs]
-    else:
-        blocks = [_block(plan, ends, new) for ends in blocks_of_ends(plan)]
+    add_up = sums_of_trees if plan.trees else sums_of_ends
+    adding = add_up(plan, dialect, names, steps["cases"], steps["whole"])
+    if plan.link is not None:
+        steps |= {name: new(name) for name in ("top", "tops", "powers", "linked")}
+        steps["power"] = [new("power") for _ in adding.outputs]
     costs = None if plan.votes else plan.costs
     if plan.classes:
         steps["scores"] = names.probabilities
@@ -85,46 +81,18 @@ def _query_of_sums(plan: Plan, dialect: Dialect, names: Names) -> str:
         dialect=dialect,
         number=dialect.number,
         value=dialect.value,
+        greatest=partial(greatest, dialect),
+        cost=partial(expected_cost, dialect, costs or ()),
+        first_best=partial(first_best, dialect),
+        labels=[dialect.value(label) for label in plan.classes],
         names=names,
         steps=steps,
-        blocks=blocks,
-        ensemble=ensemble,
+        adding=adding,
         costs=costs,
-        wording=Wording(plan, dialect, names.carried),
         rejected=Wording(plan, dialect, names.compared).rejected(),
         nothing=_NOTHING,
-        tie=TIE,
-        STOP=STOP,
-        EVERY_BRANCH=EVERY_BRANCH,
     )
     return str(query).strip()
-
-
-def _block(
-    plan: Plan, ends: Sequence[End], new: Callable[[str], str]
-) -> dict[str, Any]:
-    """Name what the steps of some ends compute: branches, shares and sums."""
-
-    def all_weight(position: int, branch: int) -> bool:
-        """Tell whether a fractional case goes down one branch with all its weight."""
-        split = plan.split_of(position)
-        return split.divides and branch != STOP and split.shares[branch] == 1.0
-
-    # A fractional case may have all of its weight at one of these ends.
-    undivided = {
-        end.position: [step for step in end.way if all_weight(*step)] for end in ends
-    }
-    tested = sorted({node for end in ends for node, _ in end.way})
-    return {
-        "ends": ends,
-        "undivided": undivided,
-        "outcome": {node: new(f"reply {node}") for node in tested},
-        "outcomes": new("replies"),
-        "share": {end.position: new(f"share {end.position}") for end in ends},
-        "whole": {at: new(f"whole {at}") for at, way in undivided.items() if way},
-        "shares": new("shares"),
-        "sums": new("sums"),
-    }
 
 
 def write(plan: Plan, options: Options) -> bytes:

@@ -2,23 +2,39 @@
 
 The query of an ensemble joins the table once for each tree. Trees are added up in their
 order, some of them in each step: engines limit how many tables a query joins (SQLite:
-64).
+64). Trees that divide cases are not joined: steps compute the share of a case at every
+end of a tree, and add up what the ends predict.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 
+from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
 from branchwise.export.plan import Plan
-from branchwise.export.sql_cases import Cases, Names, Wording, ends_at, outputs_of
+from branchwise.export.sql_cases import (
+    Cases,
+    End,
+    Names,
+    Wording,
+    blocks_of_ends,
+    ends_at,
+    outputs_of,
+)
 from branchwise.files.sql_dialects import Dialect
+from branchwise.text.as_html import macros
+from branchwise.tree.splits import EVERY_BRANCH, STOP
 
 #: Joins of one step.
 _MOST_JOINS = 20
 #: Trees of an ensemble: engines limit the steps of a query.
 _MOST_TREES = 200
+#: Trees that divide cases: each takes several steps.
+_MOST_DIVIDING = 50
 
 
 def query(plan: Plan, dialect: Dialect, names: Names) -> list[str]:
@@ -82,42 +98,161 @@ def joins_of(
     return [*joins, join, *body], passed
 
 
-class Step(NamedTuple):
-    """A step of the query: its name, and what it selects."""
-
-    name: str
-    text: str
-
-
-class EnsembleSteps(NamedTuple):
-    """The table of the nodes' predictions, and the steps that add them up.
+class Sums(NamedTuple):
+    """Steps that add up what ends or trees predict, as text, and the last one's name.
 
     ``outputs`` are the columns of the sums: those of predictions, unless there is a
-    link between the two.
+    link between the two. ``table`` is what the query begins with.
     """
 
-    table: str
-    values: str
-    sums: list[Step]
+    text: str
+    last: str
     outputs: list[str]
+    table: str = ""
 
 
-def ensemble_steps(
-    plan: Plan, dialect: Dialect, names: Names, cases: str
-) -> EnsembleSteps:
+def sums_of_ends(
+    plan: Plan, dialect: Dialect, names: Names, cases: str, whole: str
+) -> Sums:
+    """Return the steps that add up the ends of a tree that divides cases.
+
+    ``whole`` is the column for the label of a case that arrives undivided.
+    """
+    outputs = names.probabilities or [names.prediction]
+    wholes = [] if plan.is_regression else [whole]
+    text, last = _shares(plan, dialect, names, cases, names.carried, outputs, wholes)
+    return Sums(text, last, outputs)
+
+
+def _shares(
+    plan: Plan,
+    dialect: Dialect,
+    names: Names,
+    last: str,
+    carried: list[str],
+    sums: list[str],
+    whole: list[str],
+) -> tuple[str, str]:
+    """Return steps that add up the ends of a tree, and the name of the last one."""
+    blocks = [_block(plan, ends, names.new) for ends in blocks_of_ends(plan)]
+    text = macros(
+        "export/templates/shares.sql",
+        plan=plan,
+        dialect=dialect,
+        distinct=_distinct(dialect),
+        wording=Wording(plan, dialect, names.carried),
+        blocks=blocks,
+        last=last,
+        carried=carried,
+        sums=sums,
+        whole=whole,
+        STOP=STOP,
+        EVERY_BRANCH=EVERY_BRANCH,
+    )
+    return str(text).strip(), blocks[-1]["sums"]
+
+
+def _block(
+    plan: Plan, ends: Sequence[End], new: Callable[[str], str]
+) -> dict[str, Any]:
+    """Name what the steps of some ends compute: branches, shares and sums."""
+
+    def all_weight(position: int, branch: int) -> bool:
+        """Tell whether a fractional case goes down one branch with all its weight."""
+        split = plan.split_of(position)
+        return split.divides and branch != STOP and split.shares[branch] == 1.0
+
+    # A fractional case may have all of its weight at one of these ends.
+    undivided = {
+        end.position: [step for step in end.way if all_weight(*step)] for end in ends
+    }
+    tested = sorted({node for end in ends for node, _ in end.way})
+    return {
+        "ends": ends,
+        "undivided": undivided,
+        "outcome": {node: new(f"reply {node}") for node in tested},
+        "outcomes": new("replies"),
+        "share": {end.position: new(f"share {end.position}") for end in ends},
+        "whole": {at: new(f"whole {at}") for at, way in undivided.items() if way},
+        "shares": new("shares"),
+        "sums": new("sums"),
+    }
+
+
+def _distinct(dialect: Dialect) -> str:
+    """Return what makes an engine compute a step before the next one."""
+    return "DISTINCT " if dialect.keep == "AS" else ""
+
+
+def _step(dialect: Dialect, name: str, last: str, columns: Sequence[str]) -> str:
+    """Write a step that selects columns of the last one."""
+    selected = _distinct(dialect) + ",\n    ".join(columns)
+    lines = [f",\n{name} {dialect.keep} (", f"  SELECT {selected}", f"  FROM {last}"]
+    return "\n".join([*lines, ")"])
+
+
+def greatest(dialect: Dialect, scores: Sequence[str]) -> str:
+    """Write the greatest of some columns."""
+    if len(scores) == 1:
+        return scores[0]
+    if dialect.greatest is not None:
+        return f"{dialect.greatest}({', '.join(scores)})"
+    cases = (
+        f"WHEN {' AND '.join(f'{score} >= {other}' for other in scores[at:])} "
+        f"THEN {score} "
+        for at, score in enumerate(scores[:-1], 1)
+    )
+    return f"CASE {''.join(cases)}ELSE {scores[-1]} END"
+
+
+def expected_cost(
+    dialect: Dialect, costs: Sequence[Sequence[float]], sums: list[str], code: int
+) -> str:
+    """Write minus the expected cost of predicting a class."""
+    number = dialect.number
+    terms = zip(sums, costs, strict=True)
+    cost = "".join(f" + {total} * ({number(row[code])})" for total, row in terms)
+    return f"-({number(0.0)}{cost})"
+
+
+def first_best(
+    dialect: Dialect,
+    scores: Sequence[str],
+    best: str,
+    labels: Sequence[str],
+    whole: str = "",
+) -> str:
+    """Write the first label whose score is as good as the best one.
+
+    Where the column ``whole`` is given, and not NULL, it has the label.
+    """
+    slack = f"{best} - ABS({best}) * ({dialect.number(TIE)})"
+    pairs = zip(scores[:-1], labels[:-1], strict=True)
+    cases = [f" WHEN {score} >= {slack} THEN {label}" for score, label in pairs]
+    if whole:
+        cases.insert(0, f" WHEN {whole} IS NOT NULL THEN {whole}")
+    return f"CASE{''.join(cases)} ELSE {labels[-1]} END" if cases else labels[-1]
+
+
+def sums_of_trees(
+    plan: Plan, dialect: Dialect, names: Names, cases: str, whole: str
+) -> Sums:
     """Return the steps from the distinct cases to the averages or sums of trees."""
-    _check(plan)
-    lookup = Lookup(names.new("predictions"), names.new("node"))
     outputs = names.probabilities or [names.prediction]
     if plan.link is not None:
         outputs = [names.new(f"margin {at + 1}") for at in range(plan.n_sums)]
+    _check(plan)
+    if plan.divides:
+        return _DividingTrees(plan, dialect, names, outputs, whole).sums(cases)
+    lookup = Lookup(names.new("predictions"), names.new("node"))
     waiting = deque(zip(plan.roots, plan.trees, strict=True))
     adding = _Adding(plan, dialect, names, lookup, outputs)
-    sums: list[Step] = []
+    steps: list[str] = []
     last = cases
     while waiting:
-        sums.append(adding.step(last, waiting, is_first=not sums))
-        last = sums[-1].name
+        name, text = adding.step(last, waiting, is_first=not steps)
+        steps.append(f",\n{name} {dialect.keep} (\n{text}\n)")
+        last = name
     columns = ", ".join([lookup.node, *outputs])
     added = (
         (root + at, plan.added(tree, node))
@@ -129,24 +264,126 @@ def ensemble_steps(
         for at, numbers in added
         if at in adding.ends
     )
-    values = f"({columns}) AS (\n  VALUES\n{rows}\n)"
-    return EnsembleSteps(lookup.table, values, sums, outputs)
+    table = f"{lookup.table} ({columns}) AS (\n  VALUES\n{rows}\n),\n"
+    return Sums("".join(steps), last, outputs, table)
 
 
 def _check(plan: Plan) -> None:
     """Reject ensembles that no query holds."""
-    if plan.divides:
+    n_trees = len(plan.trees)
+    if plan.divides and n_trees > _MOST_DIVIDING:
         raise ExportError(
-            "SQL cannot carry this ensemble: its trees divide cases with missing or "
-            "unseen values among branches, which would take thousands of steps. Fit it "
-            "with missing='largest' and unseen='largest', or export it to another "
-            "target."
+            f"SQL cannot carry this ensemble of {n_trees:,} trees: they divide cases "
+            "with missing or unseen values among branches, which takes several steps "
+            f"for each tree, and a query holds at most {_MOST_DIVIDING} of them. Fit "
+            "it with missing='largest' and unseen='largest', fit fewer trees, or "
+            "export it to another target."
         )
-    if len(plan.trees) > _MOST_TREES:
+    if n_trees > _MOST_TREES:
         raise ExportError(
-            f"SQL cannot carry this ensemble of {len(plan.trees):,} trees: a query "
-            f"joins at most {_MOST_TREES} of them. Export it to another target."
+            f"SQL cannot carry this ensemble of {n_trees:,} trees: a query "
+            f"joins at most {_MOST_TREES} of them. Fit fewer trees, or export it to "
+            "another target."
         )
+
+
+def _finished(plan: Plan, dialect: Dialect, totals: list[str]) -> list[str]:
+    """Return the sums over the divisor, or with what is added to them."""
+    number = dialect.number
+    if not plan.initial:
+        divisor = number(plan.divisor or 1.0)
+        if plan.weights:  # may be written as a quotient
+            divisor = f"({divisor})"
+        return [f"({total}) / {divisor}" for total in totals]
+    pairs = zip(totals, plan.initial, strict=True)
+    return [f"{total} + ({number(start)})" for total, start in pairs]
+
+
+class _DividingTrees:
+    """Writes steps that add up trees of which some divide cases, one after another."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        dialect: Dialect,
+        names: Names,
+        outputs: list[str],
+        whole: str,
+    ) -> None:
+        self._plan = plan
+        self._dialect = dialect
+        self._names = names
+        self._outputs = outputs
+        self._whole = whole
+        n_own = max(1, len(plan.trees[0].classes))
+        self._own = [names.new(f"own {at + 1}") for at in range(n_own)]
+        self._scores = self._own
+        if plan.votes:
+            self._best, self._vote = names.new("best of tree"), names.new("vote")
+            if plan.costs is not None:
+                self._scores = [names.new(f"score of {own}") for own in range(n_own)]
+
+    def sums(self, last: str) -> Sums:
+        """Return the steps of all trees."""
+        texts = []
+        for at, tree in enumerate(self._plan.trees):
+            kept = [*self._names.carried, *(self._outputs if at else [])]
+            text, last = self._of_tree(tree, last, kept)
+            texts.append(text)
+            if self._plan.votes:
+                text, last = self._of_vote(tree, last, kept)
+                texts.append(text)
+            name = self._names.new("sums of trees")
+            texts.append(_step(self._dialect, name, last, self._added(at)))
+            last = name
+        return Sums("".join(texts), last, self._outputs)
+
+    def _of_tree(self, tree: Plan, last: str, kept: list[str]) -> tuple[str, str]:
+        # A vote is the code of a class.
+        coded = replace(tree, classes=tuple(range(len(tree.classes))))
+        whole = [self._whole] if self._plan.votes else []
+        names, own = self._names, self._own
+        return _shares(coded, self._dialect, names, last, kept, own, whole)
+
+    def _of_vote(self, tree: Plan, last: str, kept: list[str]) -> tuple[str, str]:
+        """Return the steps that find the class that a tree votes for."""
+        dialect, new = self._dialect, self._names.new
+        text, kept_too = "", [*kept, self._whole]
+        if tree.costs is not None:
+            costs = [
+                f"{expected_cost(dialect, tree.costs, self._own, code)} AS {score}"
+                for code, score in enumerate(self._scores)
+            ]
+            name = new("scores of tree")
+            text += _step(dialect, name, last, [*kept_too, *costs])
+            last = name
+        best = f"{greatest(dialect, self._scores)} AS {self._best}"
+        name = new("best of trees")
+        text += _step(dialect, name, last, [*kept_too, *self._scores, best])
+        codes = [str(code) for code in range(len(self._scores))]
+        vote = first_best(dialect, self._scores, self._best, codes, self._whole)
+        voted = new("votes")
+        text += _step(dialect, voted, name, [*kept, f"{vote} AS {self._vote}"])
+        return text, voted
+
+    def _added(self, tree: int) -> list[str]:
+        """Return the columns of the sums after a tree."""
+        plan, number = self._plan, self._dialect.number
+        totals = list(self._outputs) if tree else [number(0.0)] * len(self._outputs)
+        for at in range(len(totals)):
+            added = self._own[at if len(self._own) > 1 else 0]
+            if plan.votes:
+                weight = number(plan.weights[tree] if plan.weights else 1.0)
+                otherwise = number(0.0)
+                added = (
+                    f"CASE {self._vote} WHEN {at} THEN {weight} ELSE {otherwise} END"
+                )
+            if not plan.has_numbers or at == tree % plan.n_sums:
+                totals[at] = f"{totals[at]} + {added}"
+        if tree + 1 == len(plan.trees):
+            totals = _finished(plan, self._dialect, totals)
+        pairs = zip(totals, self._outputs, strict=True)
+        return [*self._names.carried, *(f"{total} AS {out}" for total, out in pairs)]
 
 
 class _Adding:
@@ -167,8 +404,10 @@ class _Adding:
         self._outputs = outputs
         self.ends: set[int] = set()
 
-    def step(self, last: str, waiting: deque[tuple[int, Plan]], is_first: bool) -> Step:
-        """Return the step that adds the next trees to the sums of the last step."""
+    def step(
+        self, last: str, waiting: deque[tuple[int, Plan]], is_first: bool
+    ) -> tuple[str, str]:
+        """Return name and text of the step that adds the next trees to those so far."""
         columns = [f"{last}.{column}" for column in self._names.carried]
         tables = [] if is_first else [last]
         joins: list[str] = []
@@ -182,24 +421,13 @@ class _Adding:
             tables.append(alias)
         added = [" + ".join(f"{t}.{out}" for t in tables) for out in self._outputs]
         if not waiting:
-            added = self._finished(added)
+            added = _finished(self._plan, self._dialect, added)
         values = zip(columns + added, self._names.carried + self._outputs, strict=True)
         selected = ",\n    ".join(f"{value} AS {name}" for value, name in values)
         # Else engines join the tables of all steps at once, and there are too many.
-        distinct = "DISTINCT " if self._dialect.keep == "AS" else ""
+        distinct = _distinct(self._dialect)
         lines = [f"  SELECT {distinct}{selected}", f"  FROM {last}", *joins]
-        return Step(self._names.new("sums"), "\n".join(lines))
-
-    def _finished(self, totals: list[str]) -> list[str]:
-        """Return the sums over the divisor, or with what is added to them."""
-        number = self._dialect.number
-        if not self._plan.initial:
-            divisor = number(self._plan.divisor or 1.0)
-            if self._plan.weights:  # may be written as a quotient
-                divisor = f"({divisor})"
-            return [f"({total}) / {divisor}" for total in totals]
-        pairs = zip(totals, self._plan.initial, strict=True)
-        return [f"{total} + ({number(start)})" for total, start in pairs]
+        return self._names.new("sums"), "\n".join(lines)
 
     def _joins(
         self, columns: list[str], root: int, tree: Plan, alias: str
