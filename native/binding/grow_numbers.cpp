@@ -38,8 +38,8 @@ std::vector<Grown> grow_numbers(const Problem& problem, const NumberScale& scale
 }
 
 // `values` are in a unit in which none is above 1.
-nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values, nb::object weights,
-                          nb::dict options, nb::object progress) {
+nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values,
+                            nb::object weights, nb::dict options, nb::object progress) {
     Problem problem;
     Arrays arrays;
     Fields given("options", options);
@@ -53,8 +53,10 @@ nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle value
     NumberScale scale = read_scale(given, numbers);
     check_all_options(problem, given);
     check_fractions(problem);
-    if (problem.branching == Branching::groups || problem.quinlan)
-        refuse("branching must be values or two-way where numbers are predicted, without quinlan");
+    if (problem.branching == Branching::groups)
+        refuse("branching must be values or two-way where numbers are predicted");
+    if (problem.quinlan_thresholds)
+        refuse("quinlan_thresholds must be False where numbers are predicted");
     scale.weight_step = problem.weights || problem.fractions ? std::ilogb(problem.weight_step) : 0;
     check_limbs(scale, total_of_rows);
     scale.set_steps();

@@ -34,7 +34,8 @@ inline void read_options(Options& options, Fields& given) {
     options.min_gain = given.number("min_gain", 0);
     options.weights_are_cases = given.flag("weights_are_cases");
     options.branching = given.choice<Branching>("branching", {"values", "groups", "two-way"});
-    options.quinlan = given.flag("quinlan");
+    options.quinlan_thresholds = given.flag("quinlan_thresholds");
+    options.average_gain = given.flag("average_gain");
     options.positions = read_positions(given.list("positions"));
     options.few_values = read_flags(given.list("few_values"), "few_values");
     options.missing = given.choice<Policy>(

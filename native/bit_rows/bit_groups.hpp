@@ -27,7 +27,7 @@ class BitGroups {
           layout_(layout),
           classes_(size_t(problem.n_classes)),
           line_(layout.n_pairs() * 128),
-          bounded_(problem.criterion != Criterion::gain_ratio && !problem.quinlan),
+          bounded_(problem.takes_largest_gain()),
           plain_(bounded_ && problem.branching == Branching::two_way && classes_ == 2 &&
                  problem.criterion == Criterion::gini),
           fewest_(std::max(
@@ -302,7 +302,7 @@ class BitGroups {
     size_t score_columns(const BitNode& node, const Count* counts) {
         double top = no_score;
         size_t n = 0;
-        if (problem_.quinlan) std::fill(candidates_.begin(), candidates_.end(), Candidate());
+        if (problem_.average_gain) std::fill(candidates_.begin(), candidates_.end(), Candidate());
         for (; n < hopeful_.size(); ++n) {
             if (bounded_ && !plain_) {
                 bring_up(n);
@@ -313,7 +313,7 @@ class BitGroups {
             top = std::max(top, candidates_[hopeful_[n]].score);
         }
         hopeful_.resize(n);
-        if (problem_.quinlan) top = top_above_average(node);
+        if (problem_.average_gain) top = top_above_average(node);
         if (top == no_score) return none;
         const double least = node.scale.least(top);
         size_t best = none;
@@ -347,7 +347,7 @@ class BitGroups {
         }
         if (n_branches < 2 || large < 2) return candidate;
         const int64_t drop = std::max<int64_t>(node.impurity - in_branches, 0);
-        if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
+        if (!problem_.average_gain && !node.scale.enough(drop)) return candidate;
         candidate.score = node.scale.score(drop, impurities_.x_log2_x(node.n) - of_sizes);
         candidate.drop = drop;
         return candidate;

@@ -254,7 +254,7 @@ class BitGrower : public Grower {
             top = std::max(top, candidates_[j]);
             return true;
         });
-        if (problem_.quinlan) top = drop_below_average(open, node.scale);
+        if (problem_.average_gain) top = drop_below_average(open, node.scale);
         if (top == no_score) return none;
         const double least = node.scale.least(top);
         size_t best = none;
@@ -327,7 +327,7 @@ class BitGrower : public Grower {
         if (problem_.cases_in_branch > 1 && !two_large(sizes, last, node.n)) return no_score;
         const int64_t drop = std::max<int64_t>(node.impurity - in_branches, 0);
         drops_[j] = drop;
-        return problem_.quinlan || node.scale.enough(drop)
+        return problem_.average_gain || node.scale.enough(drop)
                    ? node.scale.score(drop, impurities_.x_log2_x(node.n) - of_sizes)
                    : no_score;
     }

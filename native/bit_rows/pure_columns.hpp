@@ -18,8 +18,7 @@ class PureColumns {
         : problem_(problem),
           layout_(layout),
           stride_(layout.n_pairs() * 2),
-          serve_(problem.criterion != Criterion::gain_ratio &&
-                 problem.branching != Branching::groups &&
+          serve_(problem.takes_largest_gain() && problem.branching != Branching::groups &&
                  std::max({problem.cases_in_leaf, problem.cases_in_branch,
                            problem.weight_in_leaf}) <= 1) {}
 

@@ -86,17 +86,25 @@ class AverageGain {
     double total_ = 0, number_ = 0;
 };
 
-inline void drop_below_average(std::vector<Candidate>& candidates, const Scale& scale,
-                               const Problem& problem) {
+// gain_of(drop) is compared with the average, and enough(drop) tells whether it will do.
+template <typename GainOf, typename Enough>
+void drop_below_average(std::vector<Candidate>& candidates, const Problem& problem,
+                        const GainOf& gain_of, const Enough& enough) {
     AverageGain average;
     for (size_t j = 0; j < candidates.size(); ++j)
         if (candidates[j].drop >= 0 && problem.few_values[j])
-            average.add(scale.gain(candidates[j].drop));
+            average.add(gain_of(candidates[j].drop));
     const double least = average.least();
     for (auto& candidate : candidates)
-        if (candidate.drop >= 0 &&
-            (scale.gain(candidate.drop) < least || !scale.enough(candidate.drop)))
+        if (candidate.drop >= 0 && (gain_of(candidate.drop) < least || !enough(candidate.drop)))
             candidate.score = no_score;
+}
+
+inline void drop_below_average(std::vector<Candidate>& candidates, const Scale& scale,
+                               const Problem& problem) {
+    drop_below_average(
+        candidates, problem, [&](int64_t drop) { return scale.gain(drop); },
+        [&](int64_t drop) { return scale.enough(drop); });
 }
 
 // least_of(top) is the least score that is equal to the best.

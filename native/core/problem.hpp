@@ -67,7 +67,8 @@ struct Options {
     double min_gain = 0;
     bool weights_are_cases = false;  // a row of weight 2 is two cases
     Branching branching = Branching::values;
-    bool quinlan = false;  // C4.5's thresholds of numbers, and gains of at least the average
+    bool quinlan_thresholds = false;  // C4.5's thresholds of numbers
+    bool average_gain = false;        // splits gain about as much as those of a node on average
     std::vector<Position> positions;  // of thresholds, by column
     std::vector<bool> few_values;     // columns that count for the average gain
     Policy missing = Policy::branch;
@@ -85,6 +86,11 @@ struct Options {
 
     unsigned n_threads = 1;
     size_t worth_sharing = 0;  // a node of fewer cells (rows x columns) is left to one thread
+
+    // Whether the best column is the one that gains most, whatever the others do.
+    bool takes_largest_gain() const {
+        return criterion != Criterion::gain_ratio && !quinlan_thresholds && !average_gain;
+    }
 };
 
 struct Problem : Table, Options {};

@@ -121,8 +121,7 @@ class ImpurityBounds {
     // logarithms, if the best may be chosen without knowing any gain exactly.
     static bool serve(const Problem& problem, const Impurities& impurities) {
         const bool needs_logs = problem.criterion != Criterion::gini && !impurities.has_table();
-        const bool ratio = problem.criterion == Criterion::gain_ratio;
-        const bool needs_gains = (problem.quinlan || ratio) && problem.min_gain > 0;
+        const bool needs_gains = !problem.takes_largest_gain() && problem.min_gain > 0;
         return needs_logs && !needs_gains && are_sound(problem);
     }
     static bool are_sound(const Problem& problem) {

@@ -96,7 +96,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
             count_columns(node);
             if (!estimates_ || !choose_roughly(node, top)) {
                 score_columns(node, top);
-                if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
+                if (problem_.average_gain) drop_below_average(candidates_, node.scale, problem_);
             }
         }
         const int best = first_best_column(candidates_, node.scale);
@@ -132,7 +132,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
             candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
         });
-        if (problem_.quinlan) drop_below_average(candidates_, node.scale, problem_);
+        if (problem_.average_gain) drop_below_average(candidates_, node.scale, problem_);
         const int best = first_significant(
             candidates_, [&](double top) { return node.scale.least(top); },
             [&](size_t j) { return is_significant(node, j); });
@@ -171,7 +171,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     // Whether a single column may be tested, whatever its score.
     bool one_is_left() const {
         if (open_columns_.size() != 1 || !small_node_.knows(open_columns_.front())) return false;
-        return !problem_.quinlan && problem_.min_gain <= 0 && problem_.weight_in_leaf <= 0 &&
+        return !problem_.average_gain && problem_.min_gain <= 0 && problem_.weight_in_leaf <= 0 &&
                problem_.cases_in_branch <= problem_.cases_in_leaf;
     }
 
@@ -206,7 +206,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     // those gone through; open_columns_ are left.
     bool settle(const Scored<W>& node, double& top) {
         // Parts of cases are rarely fractional by class.
-        if (problem_.criterion == Criterion::gain_ratio || problem_.fractions) return false;
+        if (!problem_.takes_largest_gain() || problem_.fractions) return false;
         small_node_.look_for_mixed(node.job);
         const int64_t most_if_mixed = node.impurity - impurities_.bits(small_node_.least_weight());
         double top_if_mixed = no_score;
@@ -260,7 +260,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     // Scores below this are worse than `top` by more than ties can make up for, even if a
     // threshold ties with another that ties with the best.
     double least_of_use(const Scored<W>& node, double top) const {
-        if (problem_.criterion == Criterion::gain_ratio || top == no_score) return no_score;
+        if (!problem_.takes_largest_gain() || top == no_score) return no_score;
         return top - 3 * (top - node.scale.least(top));
     }
 
@@ -275,7 +275,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         });
         for (uint32_t j : open_columns_) candidates_[j].score = no_score;
         hopeful_ = open_columns_;
-        if (problem_.quinlan && !keep_average(hopeful_, bounds_, problem_)) return false;
+        if (problem_.average_gain && !keep_average(hopeful_, bounds_, problem_)) return false;
         keep_hopeful(hopeful_, bounds_, top, node.scale);
         if (hopeful_.size() == 1 && top == no_score && problem_.min_gain <= 0 &&
             sure_[hopeful_.front()]) {  // whose score no longer matters
@@ -292,8 +292,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     // branches are all pure, so that none can drop more (but for noise, within which
     // the first wins), and those before it are worse by more than noise can change.
     bool is_best(const Candidate& candidate, const Scored<W>& node, double top_before) const {
-        if (candidate.drop < node.impurity || problem_.criterion == Criterion::gain_ratio)
-            return false;
+        if (candidate.drop < node.impurity || !problem_.takes_largest_gain()) return false;
         return top_before < node.scale.least(candidate.score) - node.scale.resolution;
     }
 

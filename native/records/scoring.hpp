@@ -151,7 +151,7 @@ class ColumnScorer {
         candidate.possible = true;
         impurities_of_.sum();
         const int64_t drop = std::max<int64_t>(impurities_of_.drop(), 0);
-        if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
+        if (!problem_.average_gain && !node.scale.enough(drop)) return candidate;
         const int64_t information = ratio_ ? node.size_impurity - impurities_of_.sizes() : 0;
         candidate.score = node.scale.score(drop, information);
         candidate.drop = drop;
@@ -255,7 +255,7 @@ class ColumnScorer {
         candidate.possible = true;
         impurities_of_.sum();
         const int64_t drop = std::max<int64_t>(impurities_of_.drop(), 0);
-        if (!problem_.quinlan && !node.scale.enough(drop)) return candidate;
+        if (!problem_.average_gain && !node.scale.enough(drop)) return candidate;
         candidate.score =
             node.scale.score(drop, ratio_ ? node.size_impurity - impurities_of_.sizes() : 0);
         candidate.drop = drop;
@@ -276,7 +276,8 @@ class ColumnScorer {
             sweep(thresholds_, node, j, least);
             thresholds_.choose(candidate);
             candidate.n_thresholds = uint32_t(thresholds_.n_thresholds());
-            any = problem_.min_gain <= 0 && !problem_.quinlan && thresholds_.any();
+            any = candidate.possible ||
+                  (problem_.min_gain <= 0 && !problem_.quinlan_thresholds && thresholds_.any());
         }
         if (known.tests_missing && candidate.score == no_score && !any)
             score_known(node, sides_, candidate);
@@ -445,7 +446,7 @@ class ColumnScorer {
             information = node.size_impurity - impurities_.x_log2_x(sides.known_total) -
                           impurities_.x_log2_x(sides.missing_total);
         candidate.possible = true;
-        if (!problem_.quinlan && !node.scale.enough(drop)) return;
+        if (!problem_.average_gain && !node.scale.enough(drop)) return;
         candidate.score = node.scale.score(drop, information);
         candidate.drop = drop;
     }

@@ -35,7 +35,8 @@ class ThresholdSearch {
     // Whether thresholds are chosen by what they take away, and it can be told roughly.
     bool serves(double total) const {
         if (problem_.criterion == Criterion::gini) return true;
-        if (problem_.criterion == Criterion::gain_ratio && !problem_.quinlan) return false;
+        if (problem_.criterion == Criterion::gain_ratio && !problem_.quinlan_thresholds)
+            return false;
         if (impurities_.has_table_for(size_t(total))) return true;
         return weighted && !impurities_.has_table() && ImpurityBounds::are_sound(problem_);
     }

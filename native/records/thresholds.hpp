@@ -37,10 +37,11 @@ class ThresholdSweep {
         scale_ = &scale;
         values_ = &values;
         fewest_ = std::max(problem_.cases_in_leaf, problem_.cases_in_branch);
-        if (problem_.quinlan)
+        if (problem_.quinlan_thresholds)
             fewest_ =
                 std::max(problem_.cases_in_leaf, fewest_on_a_side(sides.known_cases, problem_));
         n_thresholds_ = 0;
+        first_drop_ = -1;
         std::fill(left_.begin(), left_.end(), W(0));
         known_ = &known;
         right_ = known;
@@ -59,7 +60,7 @@ class ThresholdSweep {
     // of any use; `classes` are those of the node.
     void sweep_list(const Records<W>& records, const RecordJob& job, size_t column,
                     const std::vector<uint32_t>& classes, double least) {
-        if (!search_.serves(scale_->total)) return sweep_whole_list(records, job, column);
+        if (!searches()) return sweep_whole_list(records, job, column);
         if (!search_list(records, job, column, classes, least)) return;
         const Entry* entry = records.ranked(job, records.slot(column));
         n_thresholds_ = search_.n_thresholds();
@@ -80,7 +81,7 @@ class ThresholdSweep {
         const double information = double(information_) * scale_->unit;
         // What it takes to say which of the thresholds it is.
         const double choice =
-            problem_.quinlan
+            problem_.quinlan_thresholds
                 ? double(impurities_.log2(double(search_.n_thresholds()))) * scale_->unit
                 : 0.0;
         const double noise = double(impurities_.noise(scale_->total)) * scale_->unit;
@@ -92,8 +93,8 @@ class ThresholdSweep {
             const double right = double(sides_->known_total) - left;
             const double drop = search_.contenders()[k].drop - choice;
             const double off = search_.off() + 4 * LogBounds::slack * scale_->total;
-            if (problem_.quinlan && drop - off <= noise) unsure = true;
-            any = any || !problem_.quinlan || drop + off > noise;
+            if (problem_.quinlan_thresholds && drop - off <= noise) unsure = true;
+            any = any || !problem_.quinlan_thresholds || drop + off > noise;
             estimate.add(ScoreEstimate::rough(
                 drop, information - logs.x_log2_x(left) - logs.x_log2_x(right), off, *scale_));
         }
@@ -110,7 +111,7 @@ class ThresholdSweep {
         return true;
     }
     bool sure_which() const { return search_.contenders().size() == 1; }
-    bool searches() const { return search_.serves(scale_->total); }
+    bool searches() const { return search_.serves(scale_->total) && !counts_first(); }
 
     // Whether there was a threshold that may be chosen, if not the best.
     bool any() const { return n_thresholds_ > 0; }
@@ -176,7 +177,10 @@ class ThresholdSweep {
 
     // The first of the best thresholds, if there is one.
     void choose(Candidate& candidate) const {
-        if (thresholds_.empty()) return;
+        if (thresholds_.empty()) {
+            if (counts_first()) candidate.drop = first_drop_;
+            return;
+        }
         const double least = scale_->least(thresholds_.back().score);
         const auto best =
             std::find_if(thresholds_.begin(), thresholds_.end(),
@@ -184,7 +188,7 @@ class ThresholdSweep {
         candidate.score = best->score;
         candidate.drop = best->drop;
         candidate.missing_to = best->missing_to;
-        if (problem_.quinlan) {
+        if (problem_.quinlan_thresholds) {
             // What it takes to say which of the thresholds it is.
             candidate.drop -= impurities_.log2(double(n_thresholds_));
             if (candidate.drop <= impurities_.noise(scale_->total)) {
@@ -192,7 +196,10 @@ class ThresholdSweep {
                 candidate.score = no_score;
                 return;
             }
+            candidate.possible = true;
             candidate.score = scale_->score(candidate.drop, best->information);
+            if (!problem_.average_gain && !scale_->enough(candidate.drop))
+                candidate.score = no_score;
         }
         candidate.set_threshold(best->rank, best->next);
     }
@@ -229,7 +236,7 @@ class ThresholdSweep {
         if (std::min(left_cases, sides_->known_cases - left_cases) < fewest_) return;
         const auto lighter = std::min(left_total_, sides_->known_total - left_total_);
         if (double(lighter) < problem_.weight_in_leaf) return;
-        if (problem_.quinlan && !((*values_)[rank] + apart < (*values_)[next])) return;
+        if (problem_.quinlan_thresholds && !((*values_)[rank] + apart < (*values_)[next])) return;
         ++n_thresholds_;
         score_sides(rank, next);
     }
@@ -257,11 +264,17 @@ class ThresholdSweep {
     // Keep a threshold that is better than all before it: the first of the best is one of these.
     void offer(int64_t drop, int64_t information, uint32_t rank, uint32_t next) {
         // C4.5 chooses among thresholds by gain, and only then between columns by ratio.
+        if (first_drop_ < 0) first_drop_ = drop;
         const double score =
-            problem_.quinlan ? scale_->gain(drop) : scale_->score(drop, information);
+            problem_.quinlan_thresholds ? scale_->gain(drop) : scale_->score(drop, information);
         if ((thresholds_.empty() || score > thresholds_.back().score) &&
-            (problem_.quinlan || scale_->enough(drop)))
+            (problem_.quinlan_thresholds || scale_->enough(drop)))
             thresholds_.push_back({score, drop, information, rank, next, missing_to_});
+    }
+
+    // Where no threshold gains enough, the first of them counts for the average gain.
+    bool counts_first() const {
+        return problem_.average_gain && !problem_.quinlan_thresholds && problem_.min_gain > 0;
     }
 
     void count_inner() {
@@ -334,7 +347,7 @@ class ThresholdSweep {
         if (on_left + on_right > n) return false;
         steps_.resize(classes_);
         for (uint32_t c : classes) steps_[c] = records.steps_of_weight((*known_)[c]);
-        const bool close = problem_.quinlan && !records.all_apart(column);
+        const bool close = problem_.quinlan_thresholds && !records.all_apart(column);
         search_.search(entry, steps_, classes, on_left - 1, n - on_right - 1, whole_, *scale_,
                        close ? values_ : nullptr, least * scale_->total, joined.on_left);
         return search_.n_thresholds() > 0;
@@ -357,6 +370,7 @@ class ThresholdSweep {
     W left_total_ = 0;
     double left_cases_ = 0;
     int64_t left_inner_ = 0, right_inner_ = 0, whole_ = 0, information_ = 0;
+    int64_t first_drop_ = -1;         // of the first threshold
     int32_t missing_to_ = stop_here;  // of the threshold that is being scored
     std::vector<Threshold> thresholds_;
 };

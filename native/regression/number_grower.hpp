@@ -57,7 +57,7 @@ class NumberGrower : public NumberTree<W> {
     void split(Job& job, std::vector<Job>& stack) {
         if (subtrees_ && job.n <= SmallSubtrees::most && subtrees_->grow(job, stack)) return;
         if (problem_.fractions) add_squares(job);
-        const bool pair = job.n == 2 && !problem_.tests_splits;
+        const bool pair = job.n == 2 && !problem_.tests_splits && !problem_.average_gain;
         const bool is_split = try_batches(job, [&](const std::vector<uint32_t>& columns) {
             tested_ = &columns;
             return (pair && split_pair(job, stack)) || split_by_best(job, stack);
@@ -108,13 +108,14 @@ class NumberGrower : public NumberTree<W> {
         const NumberNode node{job, moments_, weights_of(job.node) + 1,
                               grown_.nodes[size_t(job.node)].cases};
         int best = -1;
-        if (!problem_.tests_splits)
+        if (!problem_.tests_splits && !problem_.average_gain)
             best = plain_ ? best_by_sums(node, *plain_) : best_by_sums(node, *rates_);
         if (best < 0) {
             pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
                 candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
             });
             const double resolution = moments_.in_units(moments_.resolution());
+            if (problem_.average_gain) drop_low_gains(resolution);
             const auto least = [&](double top) { return least_of_equals(top, resolution); };
             const auto passes = [&](size_t j) { return is_significant(node, j); };
             best = problem_.tests_splits ? first_significant(candidates_, least, passes)
@@ -124,6 +125,14 @@ class NumberGrower : public NumberTree<W> {
         make_branches(node, size_t(best));
         carry_out(job, size_t(best), stack);
         return true;
+    }
+
+    // Leave the columns that gain about as much as columns do on average, and enough.
+    void drop_low_gains(double resolution) {
+        const auto gain_of = [&](int64_t drop) { return moments_.in_units(moments_.gain(drop)); };
+        drop_below_average(candidates_, problem_, gain_of, [&](int64_t drop) {
+            return problem_.min_gain <= 0 || gain_of(drop) >= problem_.min_gain - resolution;
+        });
     }
 
     using Variances = PlainScorer<W, false>;
@@ -404,8 +413,7 @@ class NumberGrower : public NumberTree<W> {
                 made_.size[side_of(j, entry[i].rank)] += records_.weight(entry[i], base);
         } else {
             const auto* right = std::partition_point(
-                entry, entry + n,
-                [&](const Ranked<double>& one) { return !side_of(j, one.rank); });
+                entry, entry + n, [&](const Ranked<double>& one) { return !side_of(j, one.rank); });
             made_.size[0] = double(right - entry);
             if (made_.count() > 1) made_.size[1] = double(entry + n - right);
         }

@@ -183,6 +183,7 @@ class NumberScorer {
                    Candidate& candidate) const {
         Distance known;
         int64_t in_branches = 0;
+        candidate.drop = -1;
         for (const Group& branch : branches) {
             if (!node.moments.allows(branch.distance)) return;
             known += branch.distance;
@@ -192,9 +193,13 @@ class NumberScorer {
         candidate.possible = true;
         const double score = node.moments.in_units(node.moments.gain(drop));
         const double resolution = node.moments.in_units(node.moments.resolution());
-        if (problem_.min_gain > 0 && score < problem_.min_gain - resolution) return;
+        if (!problem_.average_gain && gains_too_little(score, resolution)) return;
         candidate.score = score;
         candidate.drop = drop;
+    }
+
+    bool gains_too_little(double score, double resolution) const {
+        return problem_.min_gain > 0 && score < problem_.min_gain - resolution;
     }
 
     Candidate score_thresholds(const NumberNode& node, size_t j) {
@@ -207,9 +212,9 @@ class NumberScorer {
             drawn_ = DrawnThreshold(node.job.key, j, records_.values(j), groups_.front().code,
                                     groups_.back().code);
         if (groups_.size() >= 2 && learns_side())
-            sweep_with_missing(node, j, candidate);
+            sweep_with_missing(node, candidate);
         else if (groups_.size() >= 2 && !few_missing)
-            sweep(node, j, candidate);
+            sweep(node, candidate);
         if (tests_missing && candidate.score == no_score) score_known(node, candidate);
         candidate.possible = candidate.possible || candidate.score > no_score;
         candidate.n_thresholds = n_thresholds_;
@@ -217,7 +222,7 @@ class NumberScorer {
     }
 
     // Every threshold between neighbouring numbers: the first of the best.
-    void sweep(const NumberNode& node, size_t j, Candidate& candidate) {
+    void sweep(const NumberNode& node, Candidate& candidate) {
         Distance all, left;
         double all_cases = 0, left_cases = 0;
         for (const Group& group : groups_) {
@@ -249,17 +254,23 @@ class NumberScorer {
             const int64_t in_branches = node.moments.impurity(left) + node.moments.impurity(right);
             const int64_t drop = std::max<int64_t>(before - in_branches, 0);
             const double score = node.moments.in_units(node.moments.gain(drop));
+            if (n_thresholds_ == 1) first_drop_ = drop;
             if (!better_.empty() && score <= better_.back().score) continue;
-            if (problem_.min_gain > 0 && score < problem_.min_gain - resolution) continue;
+            if (gains_too_little(score, resolution)) continue;
             better_.push_back({score, drop, g, stop_here});
         }
         // A branch of missing values must have events, too.
-        if (better_.empty() || (own_branch() && !node.moments.allows(missing_.distance))) return;
+        if (own_branch() && !node.moments.allows(missing_.distance)) return;
         take_first_best(resolution, candidate);
     }
 
-    // Of the thresholds in better_.
+    // Of the thresholds in better_. Where none gains enough, the first of all counts for the
+    // average gain.
     void take_first_best(double resolution, Candidate& candidate) const {
+        if (better_.empty()) {
+            if (problem_.average_gain && n_thresholds_ > 0) candidate.drop = first_drop_;
+            return;
+        }
         const double least = least_of_equals(better_.back().score, resolution);
         const auto best = std::find_if(better_.begin(), better_.end(),
                                        [&](const Better& one) { return one.score >= least; });
@@ -270,7 +281,7 @@ class NumberScorer {
     }
 
     // Every threshold, with missing cases on either side.
-    void sweep_with_missing(const NumberNode& node, size_t j, Candidate& candidate) {
+    void sweep_with_missing(const NumberNode& node, Candidate& candidate) {
         const NumberSide missing{missing_.distance, missing_.cases};
         NumberSide all, left;
         for (const Group& group : groups_) all += {group.distance, group.cases};
@@ -287,13 +298,14 @@ class NumberScorer {
                 ++n_thresholds_;
                 const int64_t drop = drop_of(node, before, l, r);
                 const double score = node.moments.in_units(node.moments.gain(drop));
+                if (n_thresholds_ == 1) first_drop_ = drop;
                 if (!better_.empty() && score <= better_.back().score) return;
-                if (problem_.min_gain > 0 && score < problem_.min_gain - resolution) return;
+                if (gains_too_little(score, resolution)) return;
                 better_.push_back({score, drop, g, int32_t(on_right)});
             };
             each_side_of_missing(left, all - left, missing, offer);
         }
-        if (!better_.empty()) take_first_best(resolution, candidate);
+        take_first_best(resolution, candidate);
     }
 
     // Whether one of two sides is large enough.
@@ -428,7 +440,8 @@ class NumberScorer {
     std::vector<NumberSide> sides_;  // by value
     size_t n_branches_ = 0;
     uint32_t n_thresholds_ = 0;
-    DrawnThreshold drawn_;  // any, unless splits are random
+    int64_t first_drop_ = -1;  // of the first of them
+    DrawnThreshold drawn_;     // any, unless splits are random
     std::vector<double> means_;
     std::vector<Better> better_;
 };

@@ -25,6 +25,7 @@ class SmallSubtrees : SmallRows {
         return !scale.poisson && !problem.fractions && !problem.tests_splits &&
                problem.missing != Policy::learned && problem.missing != Policy::surrogate &&
                !(problem.min_gain > 0) && fewest <= 1 && !problem.random_splits &&
+               !problem.average_gain &&
                std::none_of(problem.columns.begin(), problem.columns.end(),
                             [](const Column& column) { return column.has_missing; });
     }
@@ -393,8 +394,8 @@ class SmallSubtrees : SmallRows {
             const auto child = int64_t(first + b);
             if (is_open_[b])
                 open_.push_back({child, node.depth + 1, begin, end, uint32_t(alive_begin),
-                                 uint32_t(alive_.size()),
-                                 draws_.any() ? child_key(node.key, b) : 0, listed});
+                                 uint32_t(alive_.size()), draws_.any() ? child_key(node.key, b) : 0,
+                                 listed});
             else
                 add_squares(child, begin, end);
             begin = end;

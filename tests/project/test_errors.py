@@ -1411,6 +1411,13 @@ CASES = [
         "numbers. Use 'reduced-error' or 'cost-complexity'.",
     ),
     case(
+        "C4.5's thresholds of numbers",
+        lambda: Recipe(criterion="variance", quinlan_thresholds=True),
+        ParameterError,
+        "quinlan_thresholds=True reduces what thresholds tell of classes, in bits, and "
+        "this tree predicts numbers. Leave it out.",
+    ),
+    case(
         "reduced-error pruning without rows",
         lambda: ID3Classifier(pruning="reduced-error").fit(_CELLS, _LABELS),
         ParameterError,

@@ -274,7 +274,7 @@ def _references(
     if whole is None:
         impurity_sums_at = impurity_sums_of(root, engine, recipe)
         weight = weight_of(root, impurity_sums_at)
-        return cases_of(root, recipe), weight, impurity_sums_at
+        return cases_of(root, weight, recipe), weight, impurity_sums_at
     everything = Level(np.array([[whole.total]]), np.array([whole.n_cases]))
     n_cases = whole.total if recipe.weights_are_cases else whole.n_cases
     return n_cases, whole.total, impurity_sums_of(everything, engine, recipe)
@@ -320,10 +320,9 @@ def _counted_down(
         origins.append(nodes)
 
 
-def cases_of(root: Level, recipe: Recipe) -> float:
+def cases_of(root: Level, weight: float, recipe: Recipe) -> float:
     """Return the number of cases that fractional limits refer to."""
-    cases = root.weights if recipe.weights_are_cases else root.cases
-    return float(cases.sum())
+    return weight if recipe.weights_are_cases else float(root.cases.sum())
 
 
 def weight_of(

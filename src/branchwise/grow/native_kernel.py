@@ -24,7 +24,6 @@ from branchwise.native import (
     plain_arrays,
 )
 from branchwise.recipe import Recipe
-from branchwise.recipe.parameters import BUILT_IN
 from branchwise.tree.tree import Tree
 
 #: Cells (rows x columns) that a node must have to be divided among threads.
@@ -33,16 +32,7 @@ WORTH_SHARING = 1 << 18
 
 def serves(recipe: Recipe) -> bool:
     """Whether the native kernel supports this recipe and is to be used."""
-    if recipe.is_regression:
-        known = not recipe.quinlan_thresholds
-    else:
-        known = (
-            isinstance(recipe.criterion, str)
-            and recipe.criterion_name in BUILT_IN
-            and recipe.quinlan_thresholds == recipe.average_gain
-            and not (recipe.quinlan_thresholds and recipe.criterion != "gain_ratio")
-        )
-    return known and available()
+    return isinstance(recipe.criterion, str) and available()
 
 
 def holds(columns: Sequence[Column], n_classes: int, n_rows: int) -> bool:
@@ -203,7 +193,8 @@ def _options(
         "cases_in_branch": float(recipe.cases_in_branch(n_cases)),
         "weight_in_leaf": float(recipe.weight_in_leaf(grid.total)),
         "branching": recipe.branching,
-        "quinlan": recipe.quinlan_thresholds,
+        "quinlan_thresholds": recipe.quinlan_thresholds,
+        "average_gain": recipe.average_gain,
         "positions": [
             POSITIONS.index(column.position(recipe.threshold)) for column in columns
         ],

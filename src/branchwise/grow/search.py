@@ -364,9 +364,7 @@ class Search:
     def candidate_thresholds(
         self, index: int
     ) -> tuple[Thresholds, Thresholds, Scores | None]:
-        """Return all thresholds of a column, the admissible ones, and the scores of
-        these; None where there is none.
-        """  # noqa: D205
+        """Return the thresholds of a column, the admissible ones, and their scores."""
         known, unknown = self._judged(index)
         if not len(known.node):
             nothing = Thresholds.along(known, len(self.level))
@@ -384,7 +382,8 @@ class Search:
     ) -> BestThresholds:
         scores = self.scores(candidates, self._every)
         if self.recipe.quinlan_thresholds:
-            return best_penalised(thresholds, scores, candidates, self.impurity_sums)
+            given = thresholds, scores, candidates, self.impurity_sums
+            return best_penalised(*given, self.recipe.criterion_name == "gain_ratio")
         enough = scores.gain >= self.min_gain - scores.resolution[thresholds.node]
         # Each is compared with min_gain: the best ratio need not have the best gain.
         if self.recipe.min_gain:

@@ -216,8 +216,12 @@ def best_penalised(
     scores: Scores,
     candidates: Candidates,
     impurity_sums: ImpuritySums64,
+    by_ratio: bool,
 ) -> BestThresholds:
-    """Return the thresholds of largest gain, less log2(n_thresholds) / weight."""
+    """Return the thresholds of largest gain, less log2(n_thresholds) / weight.
+
+    Their scores are these gains, or ``by_ratio`` the ratios to the split information.
+    """
     starts = run_starts(thresholds.node)
     node = thresholds.node[starts]
     resolution = scores.resolution[node]
@@ -227,11 +231,13 @@ def best_penalised(
     total = (impurity_sums.weight(candidates.known) + candidates.unknown)[node]
     # A threshold without gain, apart from rounding, does not count.
     worth = left > impurity_sums.noise(total)
+    gain = left * impurity_sums.unit / total
+    score = left / scores.information[best] if by_ratio else gain
     return BestThresholds(
         node,
         selected(thresholds, best),
-        np.where(worth, left / scores.information[best], -np.inf),
-        np.where(worth, left * impurity_sums.unit / total, -np.inf),
+        np.where(worth, score, -np.inf),
+        np.where(worth, gain, -np.inf),
         resolution,
         thresholds.missing_to[best],
     )

@@ -98,6 +98,11 @@ class Recipe:
                 "pruning='error-based' counts wrong classes, and this tree predicts "
                 "numbers. Use 'reduced-error' or 'cost-complexity'."
             )
+        if self.quinlan_thresholds and self.is_regression:
+            raise ParameterError(
+                "quinlan_thresholds=True reduces what thresholds tell of classes, in "
+                "bits, and this tree predicts numbers. Leave it out."
+            )
         if self.probabilities != "frequencies" and self.is_regression:
             raise ParameterError(
                 f"probabilities={self.probabilities!r} is for classes, and this tree "

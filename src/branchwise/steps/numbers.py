@@ -96,9 +96,9 @@ def visits(
     # How many nodes before each are on the path: more than none among its children?
     upto = np.concatenate([[0], np.cumsum(on_way)])
     level = engine.totals()
-    n_cases = cases_of(level, recipe)
     impurity_sums_at = impurity_sums_of(level, engine, recipe)
     weight = weight_of(level, impurity_sums_at)
+    n_cases = cases_of(level, weight, recipe)
     nodes = np.zeros(1, dtype=np.intp)
     depth = 0
     while True:
