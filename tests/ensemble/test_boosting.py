@@ -15,7 +15,6 @@ from branchwise import (
     BoostedClassifier,
     C45Classifier,
     CARTClassifier,
-    ExportError,
     ID3Classifier,
     Model,
     ParameterError,
@@ -165,8 +164,6 @@ def test_costs_pickles_importances_and_views() -> None:
     assert (restored.predict_proba(X) == boosted.predict_proba(X)).all()
     assert boosted.feature_importances_.sum() == pytest.approx(1)
     assert "boosting of 5 CART trees" in repr(boosted.model_)
-    with pytest.raises(ExportError, match="hold forests and bagged trees"):
-        boosted.model_.export("python")
     with pytest.raises(ParameterError, match="Out-of-bag predictions need a forest"):
         boosted.model_.out_of_bag()
 
@@ -194,3 +191,17 @@ def test_errors(given: dict[str, Any], message: str) -> None:
 def test_weights_of_trees_are_those_of_votes() -> None:
     with pytest.raises(ParameterError, match="method='boosted' adds up weighted votes"):
         EnsembleRecipe(method="boosted", voting="soft")
+
+
+def test_votes_of_all_trees_are_exactly_1() -> None:
+    rng = np.random.default_rng(0)
+    # Rows on the left are certain, those on the right are not.
+    X = {"x": np.repeat([0, 1], 200), "z": rng.normal(size=400)}
+    y = np.where(X["x"] == 0, 0, rng.integers(0, 2, 400))
+    boosted = BoostedClassifier(n_estimators=12, base="cart", max_depth=2).fit(X, y)
+    assert len(boosted) == 12
+    agreed = boosted.predict_proba(X)[:, 0] == 1
+    assert agreed.any()
+    for _ in range(50):
+        boosted.model_.tree_weights = rng.uniform(0.1, 3.0, 12)
+        assert (boosted.predict_proba(X)[agreed, 0] == 1).all()

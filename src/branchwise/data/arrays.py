@@ -119,6 +119,11 @@ def cheapest(weights: Floats, costs: Sequence[Sequence[float]]) -> Ints:
     return first_best_of_rows(-cost)
 
 
+def added_in_order(numbers: Floats) -> float:
+    """Add numbers one after the other, as a loop would; ``sum`` adds by halves."""
+    return float(np.cumsum(numbers)[-1]) if len(numbers) else 0.0
+
+
 def midpoint(low: NDArray[Any], high: NDArray[Any]) -> Floats:
     """Return thresholds between neighbours: low <= threshold < high, after rounding."""
     # Halves first: the sum of two large numbers could overflow.

@@ -8,7 +8,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats, Ints, cheapest, first_best_of_rows
+from branchwise.data.arrays import (
+    Floats,
+    Ints,
+    added_in_order,
+    cheapest,
+    first_best_of_rows,
+)
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.one_row import as_table
@@ -198,7 +204,8 @@ class FittedTrees:
             return link(self.recipe.loss, total)
         if self.tree_weights is None:
             return total / n_trees
-        averages: Floats = total / self.tree_weights[:n_trees].sum()
+        # In the order of the votes: all of them are exactly 1 together, never above.
+        averages: Floats = total / added_in_order(self.tree_weights[:n_trees])
         return averages
 
     @cached_property

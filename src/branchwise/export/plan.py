@@ -44,7 +44,7 @@ from typing import Literal
 
 import numpy as np
 
-from branchwise.data.arrays import Floats
+from branchwise.data.arrays import Floats, added_in_order
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Schema, Value, ValueType
 from branchwise.errors import counted
@@ -280,7 +280,8 @@ def make_ensemble_plan(
         link = _link(recipe, len(initial))
         whole = replace(whole, initial=tuple(initial.tolist()), link=link)
     elif tree_weights is not None:
-        weights, divisor = tuple(tree_weights.tolist()), float(tree_weights.sum())
+        weights = tuple(tree_weights.tolist())
+        divisor = added_in_order(tree_weights)
         whole = replace(whole, weights=weights, divisor=divisor)
     else:
         whole = replace(whole, divisor=float(len(trees)))
