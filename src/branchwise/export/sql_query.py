@@ -120,34 +120,35 @@ def sums_of_ends(
     """
     outputs = names.probabilities or [names.prediction]
     wholes = [] if plan.is_regression else [whole]
-    text, last = _shares(plan, dialect, names, cases, names.carried, outputs, wholes)
+    columns = _Columns(names.carried, outputs, wholes)
+    text, last = _shares(plan, dialect, names, cases, columns)
     return Sums(text, last, outputs)
 
 
+class _Columns(NamedTuple):
+    """Columns of steps: those kept, the sums, and the label of undivided cases."""
+
+    carried: list[str]
+    sums: list[str]
+    whole: list[str]
+
+
 def _shares(
-    plan: Plan,
-    dialect: Dialect,
-    names: Names,
-    last: str,
-    carried: list[str],
-    sums: list[str],
-    whole: list[str],
+    plan: Plan, dialect: Dialect, names: Names, last: str, columns: _Columns
 ) -> tuple[str, str]:
     """Return steps that add up the ends of a tree, and the name of the last one."""
     blocks = [_block(plan, ends, names.new) for ends in blocks_of_ends(plan)]
+    constants = {"STOP": STOP, "EVERY_BRANCH": EVERY_BRANCH}
+    written = {"dialect": dialect, "distinct": _distinct(dialect)} | constants
+    wording = Wording(plan, dialect, names.carried)
+    given: dict[str, Any] = {
+        "plan": plan,
+        "wording": wording,
+        "blocks": blocks,
+        "last": last,
+    }
     text = macros(
-        "export/templates/shares.sql",
-        plan=plan,
-        dialect=dialect,
-        distinct=_distinct(dialect),
-        wording=Wording(plan, dialect, names.carried),
-        blocks=blocks,
-        last=last,
-        carried=carried,
-        sums=sums,
-        whole=whole,
-        STOP=STOP,
-        EVERY_BRANCH=EVERY_BRANCH,
+        "export/templates/shares.sql", **given, **written, **columns._asdict()
     )
     return str(text).strip(), blocks[-1]["sums"]
 
@@ -342,8 +343,8 @@ class _DividingTrees:
         # A vote is the code of a class.
         coded = replace(tree, classes=tuple(range(len(tree.classes))))
         whole = [self._whole] if self._plan.votes else []
-        names, own = self._names, self._own
-        return _shares(coded, self._dialect, names, last, kept, own, whole)
+        columns = _Columns(kept, self._own, whole)
+        return _shares(coded, self._dialect, self._names, last, columns)
 
     def _of_vote(self, tree: Plan, last: str, kept: list[str]) -> tuple[str, str]:
         """Return the steps that find the class that a tree votes for."""
