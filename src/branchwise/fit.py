@@ -10,6 +10,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
+from branchwise.data.frames import with_orders
 from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.base import (
     MAX_EXACT,
@@ -34,13 +35,7 @@ from branchwise.train.hold_out import (
     prune_by_engine,
     prune_by_validation,
 )
-from branchwise.train.train import (
-    check_costs,
-    grown,
-    grown_by_engine,
-    task_of,
-    warn_of_order,
-)
+from branchwise.train.train import check_costs, grown, grown_by_engine, task_of
 from branchwise.tree.tree import Tree
 
 #: From classes to a cost matrix: a row for each true class, a column per prediction.
@@ -71,6 +66,7 @@ def fit_tree(
     sample_weight: object = None,
     categorical_features: object = "from_dtype",
     categories: Mapping[Any, Sequence[Any]] | None = None,
+    order: Mapping[Any, Sequence[Any]] | None = None,
     classes: Sequence[Value] | None = None,
     validation: object = None,
     validation_fraction: float | None = None,
@@ -106,6 +102,9 @@ def fit_tree(
         Number columns whose values are categories.
     categories : dict or None
         The possible values of columns, in order, by name or index.
+    order : dict or None
+        The values of columns of ordered categories, by name or index, the lowest first:
+        two-way splits keep to the order.
     classes : sequence or None
         The possible classes, in order; by default those that occur, sorted.
     validation : pair of table and target, source or None
@@ -152,7 +151,7 @@ def fit_tree(
         sample_weight,
         tuple(ignore),
         categorical_features,
-        categories,
+        with_orders(categories, order),
         classes,
         class_weight,
         priors,
@@ -172,7 +171,6 @@ def fit_tree(
                 check_columns(task, data_source.label, data_source.names)
             plan = data_source.learn(task_of(recipe, task))
             schema = plan.schema
-            warn_of_order(schema.columns, recipe)
             recipe = with_class_costs(recipe, costs, schema.classes)
             tree, recipe, aside = _grown(
                 data_source, plan, recipe, aside, validation_fraction, progress

@@ -257,3 +257,14 @@ def log_groupings(n_values: int, n_groups: int) -> float:
         for j in range(1, n_groups + 1)
     )
     return math.log(onto // math.factorial(n_groups))
+
+
+def log_adjacent_groupings(n_values: int, n_groups: int) -> float:
+    """Return the logarithm of the number of groupings of neighbouring values.
+
+    Examples
+    --------
+    >>> round(math.exp(log_adjacent_groupings(5, 2)))
+    4
+    """
+    return math.log(math.comb(n_values - 1, n_groups - 1))

@@ -147,7 +147,7 @@ def test_the_help_of_fit_has_headings():
         "Engines, for tables larger than memory:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 66
+    assert len(options) == len(set(options)) == 67
 
 
 def test_bad_usage(tmp_path):
@@ -1968,3 +1968,16 @@ def test_pages_of_help_have_no_option_that_is_not_there(subcommand):
     declared = Page(subcommand)._options
     printed = output(subcommand, "--help")
     assert [flag for flag in declared if flag.split("/")[0] not in printed] == []
+
+
+def test_a_declared_order(write):
+    rows = "".join(f"{s},{s in 'lx'}\n" for s in "smlxsmlx")
+    path = write(f"size,y\n{rows}")
+    fit = ("fit", path, "-ty", "-acart", "-q")
+    assert output(*fit, "--order=size=s,m,l,x").startswith("size <= m: False (4)")
+    assert "must be a column, = and its values" in refusal(*fit, "--order=size", code=2)
+    assert "'size' twice" in refusal(*fit, "--order=size=s", "--order=size=m", code=2)
+    assert "both name 'size'" in refusal(
+        *fit, "--order=size=s,m,l,x", "--categories=size=s,m,l,x", code=2
+    )
+    assert "Add it to" in refusal(*fit, "--order=size=s,m")

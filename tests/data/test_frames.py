@@ -336,7 +336,8 @@ def _categories(ordered: bool) -> dict[str, Any]:
         "pandas index": pd.CategoricalIndex(categorical),
     }
     if not ordered:
-        return forms | {"polars enum": pl.Series(CELLS, dtype=pl.Enum(DECLARED))}
+        return forms
+    forms["polars enum"] = pl.Series(CELLS, dtype=pl.Enum(DECLARED))
     for index in (pa.uint8(), pa.int16(), pa.int32(), pa.uint32(), pa.int64()):
         forms[f"arrow {index}"] = _dictionary(codes, DECLARED, index, ordered)
     arrow = _dictionary(codes, DECLARED, ordered=ordered)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import sqlite3
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -18,7 +17,6 @@ import pytest
 from pyarrow import feather, parquet
 
 from branchwise import (
-    BranchwiseWarning,
     CARTClassifier,
     DataError,
     fit_tree,
@@ -76,9 +74,6 @@ TABLES = {
 }
 DECLARING = {
     "pandas": lambda w, y: pd.DataFrame({"c": pd.Categorical(w, DECLARED), "y": y}),
-    "polars": lambda w, y: pl.DataFrame(
-        {"c": pl.Series(w, dtype=pl.Enum(DECLARED)), "y": y}
-    ),
 }
 
 
@@ -290,17 +285,23 @@ ORDERED = pd.DataFrame(
 )
 
 
-@pytest.mark.parametrize(
-    "recipe", [CART, replace(ID3, branching="groups")], ids=["two-way", "groups"]
-)
-def test_splits_against_an_order_are_told(tmp_path, recipe):
-    with pytest.warns(BranchwiseWarning, match="'c' has ordered categories") as told:
-        fit_tree(ORDERED, "y", recipe)
-    assert len(told) == 1
+def test_ordered_categories_are_the_same_wherever_the_table_is(tmp_path):
+    order = ["d", "b", "c"]
     path = tmp_path / "x.parquet"
     ORDERED.to_parquet(path)
-    with pytest.warns(BranchwiseWarning, match="may put any of them together"):
-        fit_tree(ChunkedTable(path), "y", recipe)
+    plain = pd.DataFrame({"c": WORDS, "y": LABELS})
+    enum = pl.DataFrame({"c": pl.Series(WORDS, dtype=pl.Enum(order)), "y": LABELS})
+    enum.write_parquet(tmp_path / "enum.parquet")
+    expected = fit_tree(ORDERED, "y", CART).to_bytes()
+    tables = [enum, pa.Table.from_pandas(ORDERED), ChunkedTable(path), path]
+    for table in [*tables, tmp_path / "enum.parquet"]:
+        assert fit_tree(table, "y", CART).to_bytes() == expected
+    assert fit_tree(plain, "y", CART, order={"c": order}).to_bytes() == expected
+    database = in_sqlite(plain.to_dict("list"), tmp_path / "t.sqlite")
+    plain.to_csv(tmp_path / "t.csv", index=False)
+    for source in (SqlTable(database, "t"), ChunkedTable(tmp_path / "t.csv")):
+        model = fit_tree(source, "y", CART, order={"c": order})
+        assert model.to_bytes() == expected
 
 
 def test_a_branch_for_each_value_keeps_no_order_to_break(recwarn):

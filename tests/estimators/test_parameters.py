@@ -92,6 +92,7 @@ TRIES: dict[str, list[Try]] = {
     "min_gain": [Try(0.2)],
     "categorical_features": [Try("all"), Try(["k"])],
     "categories": [Try({"c": ["z", "y", "x", "u", "v", "w"]})],
+    "order": [Try({"c": ["z", "y", "x", "u", "v", "w"]})],
     "missing": [Try("node"), Try("split"), Try("largest"), Try("error")],
     "unseen": [
         Try("error"),
@@ -256,6 +257,7 @@ GROWING = {
     "--numeric": Row("--numeric c"),
     "--ignore": Row("--ignore c"),
     "--categories": Row("--categories {}/absent.json"),
+    "--order": Row("--order {}/absent.json"),
     "--criterion": Row("--criterion gini"),
     "--max-depth": Row("--max-depth 1"),
     "--max-leaf-nodes": Row("--max-leaf-nodes 2"),

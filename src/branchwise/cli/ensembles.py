@@ -139,7 +139,7 @@ def _fitted(
         source,
         target,
         recipe,
-        categories=roles.categories or None,
+        **roles.declared,
         n_jobs=options["n_jobs"],
         class_weight=by_class("--class-weight", weights),
         priors=by_class("--priors", options["priors"]),

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _PAGE = Page("evaluate")
 #: Options of columns that a finished model does not have.
-_OF_COLUMNS = ("categorical", "numeric", "ignore", "categories", "weight")
+_OF_COLUMNS = ("categorical", "numeric", "ignore", "categories", "order", "weight")
 
 
 @dataclass(frozen=True)

@@ -175,7 +175,7 @@ def _fitted(
         source,
         target,
         recipe,
-        categories=roles.categories or None,
+        **roles.declared,
         class_weight=by_class("--class-weight", options["class_weight"]),
         priors=by_class("--priors", options["priors"]),
         costs=None if costs is None else partial(read_costs, costs),

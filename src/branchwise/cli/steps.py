@@ -42,7 +42,7 @@ _ENDINGS = {
 #: Options of the table and of its weights, which a finished tree needs, too.
 _WITH_MODEL = ("class_weight", "priors")
 _NOT_PARAMETERS = (
-    *("regression", "categorical", "numeric", "ignore", "categories"),
+    *("regression", "categorical", "numeric", "ignore", "categories", "order"),
     *("algorithm", "n_jobs"),
 )
 

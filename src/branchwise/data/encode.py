@@ -28,6 +28,7 @@ from branchwise.data.encoded_table import EncodedTable, LRUCache
 from branchwise.data.frames import (
     Declared,
     Frame,
+    Order,
     check_column_names,
     chosen_columns,
     declared_categories,
@@ -221,7 +222,8 @@ def _choices(
 ) -> Hashable:
     # 1, 1.0 and True are equal, but different as names.
     named = [
-        (index, values, tuple(map(type, values))) for index, values in declared.items()
+        (index, type(values), values, tuple(map(type, values)))
+        for index, values in declared.items()
     ]
     return tuple(sorted(named, key=lambda entry: entry[0])), tuple(as_values)
 
@@ -344,8 +346,9 @@ def _check_unseen(column: Column, raw: RawColumn, codes: NDArray[Any]) -> None:
     value = raw.values[row] if isinstance(raw, Numbers) else raw.values[raw.codes[row]]
     raise DataError(
         f"Column {column.name!r} has the value {value!r} in row {row}, which training "
-        "did not have, and unseen='error' allows none. Declare it in categories= or "
-        "choose another policy: 'node', 'largest', 'split' or 'branch'.",
+        f"did not have, and unseen='error' allows none. Declare it in "
+        f"{_declared_by(column)} or choose another policy: 'node', 'largest', 'split' "
+        "or 'branch'.",
         row=row,
         column=column.name,
     )
@@ -377,7 +380,8 @@ def _learn_categories(
 ) -> tuple[Column, NDArray[Any]]:
     missing = bool(raw.codes.min(initial=0) < 0)
     if declared is not None:
-        column = Column(name, "categorical", declared, missing)
+        as_declared: Kind = "ordinal" if isinstance(declared, Order) else "categorical"
+        column = Column(name, as_declared, tuple(declared), missing)
         _check_undeclared(column, raw)
         return column, _translate(column, raw)
     if raw.declared:
@@ -399,6 +403,11 @@ def _check_equal_names(name: str, values: tuple[Value, ...]) -> None:
         )
 
 
+def _declared_by(column: Column) -> str:
+    """Return the parameter that declares the values of a column."""
+    return "order=" if column.kind == "ordinal" else "categories="
+
+
 def _check_undeclared(column: Column, raw: Coded) -> None:
     for code in present(raw):
         value = raw.values[code]
@@ -409,7 +418,7 @@ def _check_undeclared(column: Column, raw: Coded) -> None:
             raise DataError(
                 f"Column {column.name!r} has the value {value!r} in row {row}, which "
                 f"is not among its declared categories {quoted(column.categories)}. "
-                "Add it to categories= or correct the row.",
+                f"Add it to {_declared_by(column)} or correct the row.",
                 row=row,
                 column=column.name,
             )

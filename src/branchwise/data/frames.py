@@ -376,6 +376,37 @@ def _as_row(row: Any) -> list[Any]:
 Declared = Mapping[Any, Sequence[Any]]
 
 
+class Order(tuple[Any, ...]):
+    """Declared values of a column of ordered categories, the lowest first."""
+
+    __slots__ = ()
+
+
+def with_orders(categories: Declared | None, order: Declared | None) -> Declared | None:
+    """Return the declared values of columns, of ordered ones as :class:`Order`."""
+    if order is None:
+        return categories
+    if not isinstance(order, Mapping):
+        raise ParameterError(
+            "order must be None or a dict of column name (or index) to the list of its "
+            f"values, the lowest first. Got {shortened(order)} instead."
+        )
+    if isinstance(categories, Mapping):
+        for key in order:
+            if key in categories:
+                raise ParameterError(
+                    f"order and categories both name {key!r}. An order lists all "
+                    "values of a column; leave the column out of categories."
+                )
+    elif categories is not None:
+        return categories  # rejected where columns are known
+    ordered = {
+        key: Order(_declared_values(f"order[{key!r}]", values))
+        for key, values in order.items()
+    }
+    return {**(categories or {}), **ordered}
+
+
 def check_column_names(names: Sequence[str]) -> None:
     """Reject training columns whose name is empty or whitespace, as in files."""
     unnamed = [at for at, name in enumerate(names) if not name.strip()]
@@ -456,13 +487,19 @@ def declared_categories(
     declared: dict[int, tuple[Value, ...]] = {}
     positions = _positions(frame)
     for key, values in categories.items():
-        index = _column_index(frame, positions, key, "categories")
+        is_order = isinstance(values, Order)
+        parameter = "order" if is_order else "categories"
+        index = _column_index(frame, positions, key, parameter)
         if index in declared:
             raise ParameterError(
-                f"categories names column {frame.names[index]!r} twice, by name and by "
-                "index. Name it once."
+                f"{parameter} names column {frame.names[index]!r} twice, by name and "
+                "by index. Name it once."
             )
-        declared[index] = _declared_values(f"categories[{key!r}]", values)
+        # An order was checked when it was made.
+        what = f"categories[{key!r}]"
+        declared[index] = (
+            values if isinstance(values, Order) else _declared_values(what, values)
+        )
     return declared
 
 

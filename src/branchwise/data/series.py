@@ -162,10 +162,12 @@ def _without_nulls(
 
 def _read_category_series(what: str, series: nw.Series[Any], declared: bool) -> Coded:
     # A polars Categorical and an Arrow dictionary keep values in order of appearance,
-    # which is no declaration; an Enum or an ordered dictionary is one.
+    # which is no declaration; an Enum, whose values compare by their positions, or an
+    # ordered dictionary is one.
     array = _as_arrow(series)
     if series.implementation.is_polars():
-        return _read_dictionary(what, array, isinstance(series.dtype, nw.Enum))
+        ordered = isinstance(series.dtype, nw.Enum)
+        return _read_dictionary(what, array, ordered, ordered)
     ordered = bool(array.type.ordered)
     if is_temporal(array.type) and not (declared or ordered):
         raise_dates(what, array.type)

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from branchwise.data.arrays import Ints
+from branchwise.data.frames import with_orders
 from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.base import (
     MAX_EXACT,
@@ -40,7 +41,7 @@ from branchwise.fit import CostsByClass, check_possible, with_class_costs
 from branchwise.grow.draws import Keys
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import n_threads
-from branchwise.train.train import task_of, warn_of_order
+from branchwise.train.train import task_of
 from branchwise.tree.tree import Tree
 
 
@@ -52,6 +53,7 @@ def fit_ensemble(
     sample_weight: object = None,
     categorical_features: object = "from_dtype",
     categories: Mapping[Any, Sequence[Any]] | None = None,
+    order: Mapping[Any, Sequence[Any]] | None = None,
     classes: Sequence[Value] | None = None,
     target_name: str | None = None,
     n_jobs: int | None = None,
@@ -75,7 +77,7 @@ def fit_ensemble(
 
     Parameters
     ----------
-    source, target, sample_weight, categorical_features, categories, classes
+    source, target, sample_weight, categorical_features, categories, order, classes
         As in :func:`~branchwise.fit_tree`.
     recipe : EnsembleRecipe
         The recipe of the trees, and how many there are.
@@ -104,7 +106,7 @@ def fit_ensemble(
             sample_weight,
             tuple(ignore),
             categorical_features,
-            categories,
+            with_orders(categories, order),
             classes,
             class_weight,
             priors,
@@ -122,7 +124,6 @@ def fit_ensemble(
             check_columns(task, data_source.label, data_source.names)
         plan = data_source.learn(task)
         schema = plan.schema
-        warn_of_order(schema.columns, recipe.tree)
         tree = with_class_costs(recipe.tree, costs, schema.classes)
         recipe = replace(recipe, tree=tree)
         trees = () if earlier is None else earlier.trees

@@ -460,7 +460,15 @@ def _conditions(
         sorted(each)[(len(each) - 1) // 2] for each in zip(*thresholds, strict=True)
     ]
     plain = [
-        (at, Condition(columns[at].name, op, number if op in ("<=", ">") else value))
+        (
+            at,
+            Condition(
+                columns[at].name,
+                op,
+                number if op in ("<=", ">") else value,
+                columns[at] if columns[at].kind == "ordinal" else None,
+            ),
+        )
         for (at, op, value), number in zip(key, middle, strict=True)
     ]
     return tuple(

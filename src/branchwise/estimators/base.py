@@ -192,6 +192,7 @@ class TreeEstimator(FittedEstimator):
     min_gain: float = 0.0
     categorical_features: object = "from_dtype"
     categories: Mapping[Any, Sequence[Any]] | None = None
+    order: Mapping[Any, Sequence[Any]] | None = None
     missing: Policy = "branch"
     unseen: Policy = "node"
     max_bins: int | None = None
@@ -304,6 +305,7 @@ class TreeEstimator(FittedEstimator):
             costs=named_costs(self),
             categorical_features=self.categorical_features,
             categories=self.categories,
+            order=self.order,
             n_jobs=self.n_jobs,
             **validation,
         )

@@ -131,6 +131,7 @@ class BoostedClassifier(_BoostingClassifier):
     max_bins: int | None = None
     categorical_features: object = "from_dtype"
     categories: Mapping[Any, Sequence[Any]] | None = None
+    order: Mapping[Any, Sequence[Any]] | None = None
     prune: bool = True
     confidence: float = 0.25
     raise_subtrees: bool = True
@@ -181,6 +182,7 @@ class GradientEstimator(BoostingEstimator):
     max_bins: int | None = None
     categorical_features: object = "from_dtype"
     categories: Mapping[Any, Sequence[Any]] | None = None
+    order: Mapping[Any, Sequence[Any]] | None = None
     n_iter_no_change: int | None = None
     validation_fraction: float = 0.1
     tol: float = 1e-4

@@ -108,6 +108,7 @@ feature_importances_ : ndarray
             sample_weight=sample_weight,
             categorical_features=given.categorical_features,
             categories=given.categories,
+            order=given.order,
             class_weight=None if recipe.balanced_subsample else weight,
             priors=getattr(given, "priors", None),
             costs=named_costs(given),

@@ -98,6 +98,7 @@ class ForestEstimator(SampledEstimator):
     max_bins: int | None = None
     categorical_features: object = "from_dtype"
     categories: Mapping[Any, Sequence[Any]] | None = None
+    order: Mapping[Any, Sequence[Any]] | None = None
     pruning: Pruning | None = None
     ccp_alpha: float = 0.0
     random_state: object = 0

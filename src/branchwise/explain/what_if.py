@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,14 @@ from branchwise.explain.goal import Target, target_of
 from branchwise.explain.path import condition_dict
 from branchwise.explain.solver import Found, Search, changed_row
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
-from branchwise.text.conditions import Condition, amount, listed, number, one_of, word
+from branchwise.text.conditions import (
+    Condition,
+    amount,
+    listed,
+    number,
+    one_of,
+    word,
+)
 from branchwise.text.document import Document
 from branchwise.train.fitted_tree import FittedTree
 
@@ -316,7 +323,7 @@ def _change(domain: FeatureDomain, cells: CellSet, cell: float | None) -> Change
             for code, value in enumerate(values)
             if cells.mask >> code & 1 and domain.cost(domain.value, value) == cost
         ]
-        conditions = (one_of(name, tuple(same)),)
+        conditions = (replace(one_of(name, tuple(same)), of=domain.column),)
     return Change(name, domain.value, new, conditions, cost, size, domain.whole)
 
 

@@ -11,7 +11,8 @@ the search stays exact.
 Any number of groups (C4.5's -s). Every value begins as a group; the two groups whose
 merging gives the best score are merged repeatedly, down to two groups, and the best of
 all these groupings is taken. The gain of each is reduced by the bits that encode the
-choice, as one of many groupings may look good at random.
+choice, as one of many groupings may look good at random. Of ordered values only
+neighbours are merged.
 
 Nodes with equally many values are treated together: an array has a row for each of them
 and a column for each of its values.
@@ -19,6 +20,7 @@ and a column for each of its values.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -44,6 +46,7 @@ from branchwise.grow.criteria import (
     merger_scores,
 )
 from branchwise.grow.moments import mean_order
+from branchwise.stats import log_adjacent_groupings
 from branchwise.tree.splits import STOP
 
 #: With no more values than this at a node all groupings in two are tried.
@@ -132,14 +135,17 @@ def grouped(
     judge: Judge,
     two_way: bool,
     learned: bool,
+    ordered: bool = False,
 ) -> Grouping:
     """Group the values of every node: all in one group where no grouping is admissible.
 
-    With ``learned`` the missing cases are in a group, too, otherwise in none.
+    With ``learned`` the missing cases are in a group, too, otherwise in none. With
+    ``ordered`` only neighbours share one of any number of groups.
     """
     group = np.zeros(len(known.node), dtype=np.intp)
     missing_to = np.full(n_nodes, STOP, dtype=np.intp)
-    grouper: Grouper = _two_groups if two_way else _groups
+    several = _adjacent_groups if ordered else _groups
+    grouper: Grouper = _two_groups if two_way else several
     missing, missing_cases = unknown.totals(n_nodes)
     weight = judge.impurity_sums.weight(missing)
     starts = run_starts(known.node)
@@ -324,12 +330,30 @@ def _all_groupings(batch: _Batch) -> _Sides:
 
 
 def _groups(batch: _Batch, judge: Judge) -> Ints:
-    """Merge values into groups while there are more than two."""
+    """Merge values into groups, of many values only those with similar shares."""
+    nodes, values = batch.shape
+    if values > ALL_MERGERS:
+        return _merged_values(batch, judge, _positions_by_share(batch), True, _log_ways)
+    position = np.tile(np.arange(values), (nodes, 1))
+    return _merged_values(batch, judge, position, False, _log_ways)
+
+
+def _adjacent_groups(batch: _Batch, judge: Judge) -> Ints:
+    """Merge values with their neighbours in the order that they have."""
     nodes, values = batch.shape
     position = np.tile(np.arange(values), (nodes, 1))
-    neighbours_only = values > ALL_MERGERS
-    if neighbours_only:
-        position = _positions_by_share(batch)
+    return _merged_values(batch, judge, position, True, _log_adjacent_ways)
+
+
+def _merged_values(
+    batch: _Batch,
+    judge: Judge,
+    position: Ints,
+    neighbours_only: bool,
+    log_ways: Callable[[int, int], float],
+) -> Ints:
+    """Merge values, in the order of their positions, while there are more than two."""
+    nodes, values = batch.shape
     order = np.argsort(position, axis=1)
     weights = np.take_along_axis(batch.weights, order[..., np.newaxis], axis=1)
     cases = np.take_along_axis(batch.cases, order, axis=1)
@@ -340,7 +364,7 @@ def _groups(batch: _Batch, judge: Judge) -> Ints:
             weights[:, np.newaxis],
             cases[:, np.newaxis],
             batch.unknown,
-            _log_ways(values, weights.shape[1]),
+            log_ways(values, weights.shape[1]),
         )
         # A smaller grouping that is as good is better.
         with np.errstate(invalid="ignore"):
@@ -361,6 +385,11 @@ def _groups(batch: _Batch, judge: Judge) -> Ints:
         cases = _merged(cases, first, second)
         group = np.where(group == second[:, np.newaxis], first[:, np.newaxis], group)
         group = group - (group > second[:, np.newaxis])
+
+
+def _log_adjacent_ways(values: int, groups: int) -> float:
+    """Return the binary logarithm of the number of groupings of neighbours."""
+    return log_adjacent_groupings(values, groups) / math.log(2.0)
 
 
 def _log_ways(values: int, groups: int) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -32,6 +33,7 @@ from branchwise.grow.protocol import (
     finished_splits,
     prescribed_splits,
 )
+from branchwise.grow.ranks import ranked, splits_in_codes, surrogates_in_codes
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import with_surrogates
 from branchwise.recipe import Recipe
@@ -226,6 +228,7 @@ def _by_levels(
     level = engine.totals()
     n_cases, weight, impurity_sums_at = _references(level, engine, recipe, whole)
     pieces = Levels(len(level))
+    source, searched = ranked(engine, columns, recipe)
     keys, batches = None if drawn is None else drawn.root_keys, None
     depth = 0
     while True:
@@ -245,15 +248,18 @@ def _by_levels(
             break
         opened = Level(level.weights[open_nodes], level.cases[open_nodes])
         impurities = impurity_sums.at(open_nodes)
-        search = Search(engine, columns, opened, recipe, impurities, n_cases, weight)
+        search = Search(source, searched, opened, recipe, impurities, n_cases, weight)
         if drawn is not None and keys is not None:
             keys = keys[open_nodes]
             batches = drawn.batches(keys, len(columns))
             if drawn.random_splits:
                 search = search.at_random(keys)
         splits = carried_out(search, verdicts(search, batches))
+        splits = splits_in_codes(splits, columns, searched)
         if recipe.missing == "surrogate":
-            splits = with_surrogates(splits, engine, columns, recipe.threshold)
+            splits = with_surrogates(splits, source, searched, recipe.threshold)
+            surrogates = surrogates_in_codes(splits.surrogates, columns, searched)
+            splits = replace(splits, surrogates=surrogates)
         pieces.add(level, open_nodes, splits)
         if not len(splits.sizes):
             break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,12 @@ from branchwise.grow.choose import few_values
 from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.moments import gain_unit
+from branchwise.grow.ranks import (
+    ranked_columns,
+    ranks_of_codes,
+    splits_by_rank,
+    tree_in_codes,
+)
 from branchwise.native import (
     available,
     extension,
@@ -30,8 +37,10 @@ from branchwise.tree.tree import Tree
 WORTH_SHARING = 1 << 18
 
 
-def serves(recipe: Recipe) -> bool:
+def serves(recipe: Recipe, columns: Sequence[Column] = ()) -> bool:
     """Whether the native kernel supports this recipe and is to be used."""
+    if recipe.branching == "groups" and any(c.kind == "ordinal" for c in columns):
+        return False  # it may put any values together
     return isinstance(recipe.criterion, str) and available()
 
 
@@ -85,6 +94,25 @@ def grid_options(grid: WeightGrid) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class _Searched:
+    """A table as splits are searched for in it: ordered categories are ranks."""
+
+    given: Sequence[Column]
+    columns: Sequence[Column]
+    data: Columns
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], data: Columns, recipe: Recipe) -> _Searched:
+        if not splits_by_rank(columns, recipe):
+            return cls(columns, columns, data)
+        return cls(columns, ranked_columns(columns), ranks_of_codes(columns, data))
+
+    def tree(self, arrays: dict[str, Any]) -> Tree:
+        """Return the tree of these arrays, with the codes of the given columns."""
+        return tree_in_codes(Tree(**arrays), self.given, self.columns)
+
+
 def grow_native(
     columns: Sequence[Column],
     data: Columns,
@@ -100,19 +128,20 @@ def grow_native(
 
     None if a p-value is so close to its limit that only the reference can tell.
     """
+    table = _Searched.of(columns, data, recipe)
     options = {
-        **_options(columns, grid, recipe, n_threads, drawn),
+        **_options(table.columns, grid, recipe, n_threads, drawn),
         "min_gain": float(recipe.min_gain),
         "bits": ImpuritySums64(grid.total, grid.whole, table=False).bits,
         "total": float(grid.total),
         "whole": grid.whole,
     }
     arrays = extension().grow(
-        **table_arguments(columns, data, labels, n_classes, grid),
+        **table_arguments(table.columns, table.data, labels, n_classes, grid),
         options=options,
         progress=progress,
     )
-    return None if arrays is None else Tree(**arrays)
+    return None if arrays is None else table.tree(arrays)
 
 
 def grow_numbers(
@@ -133,19 +162,20 @@ def grow_numbers(
     if grid.weights is not None:
         # Rows without weight are absent, and their numbers may be anything.
         values = np.where(grid.weights > 0, values, 0.0)
+    table = _Searched.of(columns, data, recipe)
     options = {
-        **_options(columns, grid, recipe, n_threads, drawn),
+        **_options(table.columns, grid, recipe, n_threads, drawn),
         "min_gain": float(recipe.min_gain / gain_unit(scale, recipe.criterion)),
         **_limbs(scale),
         "case_bits": math.frexp(scale.n_cases)[1],
     }
     arrays = extension().grow_numbers(
-        **_cells(columns, data, grid),
+        **_cells(table.columns, table.data, grid),
         values=plain_array(values),
         options=options,
         progress=progress,
     )
-    return None if arrays is None else Tree(**arrays)
+    return None if arrays is None else table.tree(arrays)
 
 
 def summarise(scale: Scale, moments: Floats) -> tuple[Floats, Floats]:

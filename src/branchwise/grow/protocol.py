@@ -47,7 +47,16 @@ class Level:
         return len(self.cases)
 
 
-class Engine(CountSource, Protocol):
+class BranchSource(CountSource, Protocol):
+    """Adds up counts by the branch that rows take, too."""
+
+    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
+        """Count every column in turn by the branch of the open nodes that rows take,
+        in place of their class. Rows whose own value leads to no branch are left out.
+        """  # noqa: D205
+
+
+class Engine(BranchSource, Protocol):
     """Holds rows, counts them by open node, and moves them down splits.
 
     Open nodes are numbered from 0 within a level. An engine returns weights on the
@@ -61,11 +70,6 @@ class Engine(CountSource, Protocol):
 
     def totals(self) -> Level:
         """Restart with all rows in the root; return its weights and cases."""
-
-    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
-        """Count every column in turn by the branch of the open nodes that rows take,
-        in place of their class. Rows whose own value leads to no branch are left out.
-        """  # noqa: D205
 
     def advance(self, splits: Splits) -> Level:
         """Move the rows of the open nodes down their branches, which become the

@@ -33,6 +33,7 @@ from branchwise.grow.thresholds import (
 )
 from branchwise.recipe import Recipe
 from branchwise.stats import (
+    log_adjacent_groupings,
     log_groupings,
     log_p_values_of_classes,
     log_p_values_of_numbers,
@@ -180,7 +181,7 @@ class Search:
         if column.is_numeric:
             return self._score_thresholds(index, known, unknown)
         joined, missing_to = self._joined(index, known, unknown)
-        log_ways = self._log_ways(known, joined)
+        log_ways = self._log_ways(column, known, joined)
         if self.recipe.missing == "branch":
             joined = joined.merge(unknown)
         if self.recipe.missing in ("branch", "learned"):
@@ -188,7 +189,7 @@ class Search:
         scored = self._score_values(joined, unknown)
         return replace(scored, missing_to=missing_to, log_ways=log_ways)
 
-    def _log_ways(self, known: Counts, joined: Counts) -> Floats:
+    def _log_ways(self, column: Column, known: Counts, joined: Counts) -> Floats:
         """Return the logarithms of the numbers of groupings of the values."""
         n = len(self.level)
         given = self.recipe.branching == "values" or self.random_splits is not None
@@ -197,7 +198,9 @@ class Search:
         values = np.bincount(known.node, minlength=n).tolist()
         groups = np.bincount(joined.node, minlength=n).tolist()
         pairs = zip(values, groups, strict=True)
-        return np.array([log_groupings(v, g) if g else 0.0 for v, g in pairs])
+        ordered = column.kind == "ordinal"
+        log_ways = log_adjacent_groupings if ordered else log_groupings
+        return np.array([log_ways(v, g) if g else 0.0 for v, g in pairs])
 
     def apart(self, index: int, nodes: Ints | None = None) -> tuple[Counts, Counts]:
         """Return the counts of the known values of a column, and of missing ones."""
@@ -261,6 +264,7 @@ class Search:
             judge,
             self.recipe.branching == "two-way",
             learned,
+            self.columns[index].kind == "ordinal",
         )
 
     def _score_values(self, known: Counts, unknown: Counts) -> Scored:

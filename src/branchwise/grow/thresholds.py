@@ -39,7 +39,7 @@ from branchwise.data.arrays import (
 from branchwise.data.table_schema import Column
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, ImpuritySums64, Scores
-from branchwise.grow.protocol import Engine
+from branchwise.grow.protocol import BranchSource
 from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, Surrogates
 
 #: C4.5 does not split between values that are closer than this.
@@ -250,7 +250,7 @@ _FEWEST_CASES = 2
 
 
 def with_surrogates(
-    splits: Splits, source: Engine, columns: Sequence[Column], threshold: str
+    splits: Splits, source: BranchSource, columns: Sequence[Column], threshold: str
 ) -> Splits:
     """Add surrogates to two-way splits; ``threshold`` positions their thresholds."""
     if not len(splits.sizes):

@@ -38,6 +38,7 @@ _OF_TREES = (
     "unseen",
     "categorical_features",
     "categories",
+    "order",
     "max_bins",
     "n_jobs",
     "n_estimators",

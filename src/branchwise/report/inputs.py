@@ -82,6 +82,7 @@ class Source:
             sample_weight=self.weights_of(rows),
             categorical_features=estimator.categorical_features,
             categories=estimator.categories,
+            order=estimator.order,
             classes=own.classes or None,
             validation=self.pruned_with,
             validation_fraction=estimator.validation_fraction,

@@ -17,10 +17,11 @@ from branchwise.data.arrays import (
     selected,
 )
 from branchwise.data.bins import numbers_of_thresholds
-from branchwise.data.table_schema import Column
+from branchwise.data.table_schema import Column, Value
 from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2
+from branchwise.grow.ranks import codes_of_sides
 from branchwise.grow.search import Branches, Search
 from branchwise.grow.thresholds import Thresholds
 from branchwise.recipe import Recipe
@@ -182,7 +183,11 @@ class ColumnWork:
         return thresholds.positioned(values, position)
 
     def _condition(self, codes: Sequence[int], threshold: float) -> Condition:
-        condition = condition_on(self._column, codes, threshold)
+        """Return the condition of the codes of a branch."""
+        column = self.visit.columns[self.index]
+        if column is not self._column:  # the codes are those of sides of ranks
+            codes = codes_of_sides(codes, threshold, len(column.categories))
+        condition = condition_on(column, codes, threshold)
         # Groups are listed as they are counted.
         return condition if self._column.is_numeric else replace(condition, of=None)
 
@@ -285,7 +290,7 @@ class ColumnWork:
             and abs(split.gain) <= float(found.resolution[at]),
             score=_finite(found.found[at, self.index] * impurity_sums.gain_unit),
             n_thresholds=int(found.n_thresholds[at, self.index]),
-            threshold=None if math.isnan(threshold) else threshold,
+            threshold=None if math.isnan(threshold) else self._shown(threshold),
         )
         if recipe.criterion_name == "gain_ratio":
             bits = split.information * impurity_sums.unit / total
@@ -304,6 +309,13 @@ class ColumnWork:
             if recipe.missing == "branch"
             else candidate
         )
+
+    def _shown(self, threshold: float) -> Value:
+        """Return a threshold; between ordered categories the last one up to it."""
+        column = self.visit.columns[self.index]
+        if column is self._column:
+            return threshold
+        return column.categories[math.floor(threshold)]
 
     def _number(self, threshold: float) -> float:
         """Return a threshold as the model has it."""
@@ -357,7 +369,7 @@ class ColumnWork:
             scores.score[mine] * impurity_sums.gain_unit,
         )
         return tuple(
-            Threshold(self._number(threshold), *others)
+            Threshold(self._shown(self._number(threshold)), *others)
             for threshold, *others in zip(*(c.tolist() for c in columns), strict=True)
         )
 

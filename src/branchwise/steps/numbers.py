@@ -8,7 +8,7 @@ searched with the cases that it has now. A user's criterion has no impurity.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
 from branchwise.data.bins import Edges
-from branchwise.data.table_schema import Value
+from branchwise.data.table_schema import Column, Value
 from branchwise.engines.memory import MemoryEngine, Training
 from branchwise.errors import DataError
 from branchwise.grow.choose import AVERAGE_SLACK, Verdicts, carried_out, stops, verdicts
 from branchwise.grow.grow import cases_of, impurity_sums_of, weight_of
 from branchwise.grow.protocol import Level, prescribed_splits
+from branchwise.grow.ranks import ranked, splits_in_codes
 from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import Condition
@@ -65,6 +66,8 @@ class Visit:
     found: Verdicts
     splits: Splits
     unit: float
+    #: The columns of the schema: those of the search have ranks as numbers.
+    columns: Sequence[Column]
 
     @property
     def weight_in_leaf(self) -> float:
@@ -111,12 +114,13 @@ def visits(
         if wanted[nodes].any():
             stop = stops(level, depth, recipe, n_cases, impurity_sums)
             columns = training.columns
+            source, searched = ranked(engine, columns, recipe)
             search = Search(
-                engine, columns, level, recipe, impurity_sums, n_cases, weight
+                source, searched, level, recipe, impurity_sums, n_cases, weight
             )
             found = verdicts(search)
-            splits = carried_out(search, found)
-            yield Visit(nodes, level, stop, search, found, splits, rows.unit)
+            splits = splits_in_codes(carried_out(search, found), columns, searched)
+            yield Visit(nodes, level, stop, search, found, splits, rows.unit, columns)
         first = tree.first_child[nodes]
         open_nodes = np.flatnonzero(upto[first + tree.n_children[nodes]] > upto[first])
         engine.retain(open_nodes)
@@ -204,9 +208,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold that was tried: its gain before any penalty."""
+    """A threshold that was tried: its gain before any penalty.
 
-    threshold: float
+    Of ordered categories it is the last one up to it.
+    """
+
+    threshold: Value
     left: float
     right: float
     gain: float
@@ -251,7 +258,7 @@ class Candidate:
     least_on_a_side: float | None = None
     thresholds: tuple[Threshold, ...] = ()
     equal_thresholds: int = 0
-    threshold: float | None = None
+    threshold: Value | None = None
     out: Out | None = None
     tied: bool = False
     gains_nothing: bool = False

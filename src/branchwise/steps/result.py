@@ -33,8 +33,8 @@ from branchwise.text.conditions import (
     Condition,
     listed,
     mean,
-    number,
     phrase,
+    without_column,
     word,
 )
 from branchwise.text.document import as_latex, as_markdown, as_text
@@ -223,6 +223,8 @@ def row_name(condition: Condition | None) -> str:
         return "(known)"
     if condition.op == "is missing":
         return "(missing)"
+    if condition.of is not None and condition.of.kind == "ordinal":
+        return without_column(condition.worded)
     if isinstance(condition.value, tuple):
         return listed(condition.value)
     if condition.value is None:
@@ -252,7 +254,7 @@ def _thresholds(candidate: Candidate, context: Context) -> Table:
     ratio = context.bars.criterion == "gain_ratio"
     rows = [
         (
-            number(threshold.threshold),
+            word(threshold.threshold),
             count(threshold.left),
             count(threshold.right),
             context.figures(threshold.gain),

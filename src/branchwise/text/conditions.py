@@ -58,9 +58,12 @@ class Condition:
 
         Of whole numbers those above 3 are ``>=`` 4, and those above 3 and at most 7
         ``from`` 4 to 7; 0 and 1 are ``=``; a long list is ``not in`` the other values.
+        Ordered values that follow one another are bounds.
         """
         if self.of is None:
             return self
+        if self.op == "in" and self.of.kind == "ordinal":
+            return _as_bounds(self, self.of.categories)
         if self.op == "in":
             return _by_the_rest(self, self.of)
         if not self.of.is_whole or self.op not in ("<=", ">", "within"):
@@ -85,6 +88,22 @@ class Condition:
         """Return the condition in words that are true of a number that is not whole."""
         whole = not isinstance(value, float) or value.is_integer()
         return self if whole or self.op == "in" else replace(self, of=None)
+
+
+def _as_bounds(condition: Condition, order: tuple[Value, ...]) -> Condition:
+    """Return a list of ordered values as bounds, where they follow one another."""
+    values: tuple[Value, ...] = condition.value  # type: ignore[assignment]
+    first = order.index(values[0])
+    last = first + len(values) - 1
+    if order[first : last + 1] != values:
+        return condition
+    above, at_most = order[first - 1], order[last]
+    if last == len(order) - 1:
+        known = replace(condition, op="is known", value=None)
+        return replace(condition, op=">", value=above) if first else known
+    if first:
+        return replace(condition, op="within", value=(above, at_most))
+    return replace(condition, op="<=", value=at_most)
 
 
 #: Signs of media that have more than ASCII.
@@ -289,7 +308,17 @@ def edge(
     typeset: bool = False,
 ) -> str:
     """Write the condition of the branch to a node without the column."""
-    condition = condition_of(schema, tree, node).worded
+    return without_column(condition_of(schema, tree, node).worded, limit, typeset)
+
+
+def without_column(
+    condition: Condition, limit: int = SHOWN_VALUES, typeset: bool = False
+) -> str:
+    """Write a worded condition without its column."""
+    if condition.op == "within":  # of ordered values
+        above, at_most = _bounds(condition)
+        up_to = _SIGNS["<="] if typeset else "<="
+        return f"> {above} and {up_to} {at_most}"
     if condition.op == "=":
         return word(condition.value)  # type: ignore[arg-type]
     if condition.op == "in":
@@ -502,6 +531,8 @@ def _shortened(condition: Condition, column: Column) -> tuple[Condition, ...]:
         # All values: but a missing one is none of them.
         known = Condition(column.name, "is known")
         return (known,) if column.has_missing else ()
+    if column.kind == "ordinal":
+        return (condition,)
     return (_by_the_rest(condition, column),)
 
 

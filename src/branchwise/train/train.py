@@ -7,7 +7,6 @@ larger ones in the cache.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -33,7 +32,7 @@ from branchwise.engines.base import Plan, Source, Task
 from branchwise.engines.chunk import Chunk, cells_of, memory_engine
 from branchwise.engines.level_engine import PassEngine
 from branchwise.engines.memory import Training, class_cases_of
-from branchwise.errors import BranchwiseWarning, ParameterError, quoted
+from branchwise.errors import ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.grow import Progress, grow, recount
@@ -141,22 +140,6 @@ def _bytes(tree: Tree) -> int:
 _BYTE = 256
 
 
-def warn_of_order(columns: Sequence[Column], recipe: Recipe) -> None:
-    """Warn of ordered categories that splits may group against their order."""
-    ordered = [column.name for column in columns if column.kind == "ordinal"]
-    if not ordered or recipe.branching == "values":
-        return
-    for name in ordered:
-        warnings.warn(
-            f"Column {name!r} has ordered categories, and "
-            f"branching={recipe.branching!r} may put any of them together, against "
-            "their order. Turn the column into numbers if the order must hold, or make "
-            "it unordered to silence this.",
-            BranchwiseWarning,
-            stacklevel=4,
-        )
-
-
 def grown(
     training: Training,
     recipe: Recipe,
@@ -257,7 +240,7 @@ def _natively(
 
 def is_native(training: Training, recipe: Recipe) -> bool:
     """Whether the native kernel grows trees from these rows."""
-    return native.serves(recipe) and _native_holds(training)
+    return native.serves(recipe, training.columns) and _native_holds(training)
 
 
 def _native_holds(training: Training) -> bool:
@@ -441,7 +424,8 @@ class Below:
         """Whether the native kernel grows subtrees from the rows of a node."""
         n_classes = max(plan.n_classes, 1)
         # Even of a node without rows.
-        return native.serves(recipe) and native.holds(plan.schema.columns, n_classes, 0)
+        columns = plan.schema.columns
+        return native.serves(recipe, columns) and native.holds(columns, n_classes, 0)
 
 
 def _at_values(threshold: Floats, column: Ints, values: Edges) -> Floats:

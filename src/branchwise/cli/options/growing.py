@@ -115,6 +115,7 @@ def _columns(
     ignore: list[str] | None = IGNORE,
     missing: list[str] | None = NA_VALUES,
     categories: list[str] | None = SHARED.option("--categories"),
+    order: list[str] | None = SHARED.option("--order"),
 ) -> None:
     """Declare the options of columns."""
 

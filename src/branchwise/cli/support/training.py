@@ -58,7 +58,13 @@ class Roles:
     numbers: list[str]
     ignored: list[str]
     categories: dict[str, list[str]]
+    order: dict[str, list[str]]
     regression: bool = False
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """The parameters with which the values of columns are declared."""
+        return {"categories": self.categories or None, "order": self.order or None}
 
 
 def assign_roles(file: Table, options: Mapping[str, Any]) -> Roles:
@@ -79,12 +85,17 @@ def assign_roles(file: Table, options: Mapping[str, Any]) -> Roles:
                 f"Column {name!r} is named by {role} and by --ignore. Take it out of "
                 "one of them."
             )
-    declared = declared_categories(options["categories"], file)
+    declared = declared_values("--categories", options["categories"], file)
+    order = declared_values("--order", options["order"], file)
     regression = options["regression"]
     special = special if regression else special[1:]
     numbers = [*column_names(file, options["numeric"]), *special]
-    text = [*categorical_names(file, options["categorical"], numbers), *declared]
-    return Roles(target, weight, text, numbers, ignored, declared, regression)
+    text = [
+        *categorical_names(file, options["categorical"], numbers),
+        *declared,
+        *order,
+    ]
+    return Roles(target, weight, text, numbers, ignored, declared, order, regression)
 
 
 @dataclass(frozen=True)
@@ -199,23 +210,23 @@ def validation_rows(
     return others.attributes, others.labels
 
 
-def declared_categories(
-    given: Sequence[str] | None, file: Table
+def declared_values(
+    option: str, given: Sequence[str] | None, file: Table
 ) -> dict[str, list[str]]:
-    """Read ``--categories`` such as ``color=y,g,b``."""
+    """Read ``--categories`` or ``--order`` such as ``color=y,g,b``."""
     declared: dict[str, list[str]] = {}
     for entry in given or ():
         split = split_entry(entry, file.names)
         if split is None:
             raise ParameterError(
-                "--categories must be a column, = and its values with commas between "
+                f"{option} must be a column, = and its values with commas between "
                 f"them, such as color=red,green. Got {entry!r}."
             )
         name, values = split
         file.check_names([name])
         if name in declared:
             raise ParameterError(
-                f"--categories names {name!r} twice. Give all its values at once."
+                f"{option} names {name!r} twice. Give all its values at once."
             )
         declared[name] = next(csv.reader([values]), [])
     return declared
@@ -489,8 +500,7 @@ class Growth:
             given["costs"] = read_costs(given["costs"], learn_target(rows.labels)[0])
         if only_effective:
             given = growing.effective_parameters(name, given)
-        categories = rows.roles.categories or None
-        return candidate(algorithm, regression, categories=categories, **given)
+        return candidate(algorithm, regression, **rows.roles.declared, **given)
 
 
 _OPTIONS = [o for o in growing.OPTIONS if o.name not in ("n_jobs", "validation")]

@@ -18,7 +18,7 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.encode import learn_column
 from branchwise.data.exact_sums import lowest_bit
-from branchwise.data.frames import Frame, chosen_columns, declared_categories
+from branchwise.data.frames import Frame, Order, chosen_columns, declared_categories
 from branchwise.data.table_schema import Column, Value, check_names, value_type
 from branchwise.data.target import Spread, class_codes, occurring_classes
 from branchwise.data.weights import WeightSummary, long_sum
@@ -327,9 +327,10 @@ def _check_undeclared(name: str, raw: RawColumn, declared: Sequence[Value]) -> N
         if value != value:
             continue
         if value not in declared or value_type(value) != value_type(declared[0]):
+            parameter = "order=" if isinstance(declared, Order) else "categories="
             raise DataError(
                 f"Column {name!r} has the value {value!r}, which is not among its "
-                f"declared categories {quoted(declared)}. Add it to categories= or "
+                f"declared categories {quoted(declared)}. Add it to {parameter} or "
                 "correct the table."
             )
 

@@ -69,9 +69,34 @@ function conditionOf(node) {
   return { column, op: codes[0] === 0 ? "<=" : ">", threshold: TREE.threshold[parent] };
 }
 
+/** Ordered values that follow one another: { above, upTo }, where there is a bound. */
+function boundsOf({ column, codes }) {
+  const { kind, values } = DATA.columns[column];
+  if (kind !== "ordinal" || !(codes?.length > 1)) return null;
+  if (!codes.every((code, at) => code === codes[0] + at)) return null;
+  const end = codes[0] + codes.length;
+  return { above: values[codes[0] - 1], upTo: end < values.length ? values[end - 1] : undefined };
+}
+
+/** The same without the column: "≤ m", "> m", "> s and ≤ l", "known". */
+function boundWords({ above, upTo }, sign = "≤") {
+  const bounds = [];
+  if (above !== undefined) bounds.push(`> ${above}`);
+  if (upTo !== undefined) bounds.push(`${sign} ${upTo}`);
+  return bounds.join(" and ") || "known";
+}
+
 /** A condition in words; plain ones are those of Model.rules(). */
 function phrase(condition, limit = SHOWN_VALUES, plain = false) {
   const { name, values } = DATA.columns[condition.column];
+  const bounds = boundsOf(condition);
+  if (bounds) {
+    const { above, upTo } = bounds;
+    const sign = plain ? "<=" : "≤";
+    if (above !== undefined && upTo !== undefined) return `${above} < ${name} ${sign} ${upTo}`;
+    const words = boundWords(bounds, sign);
+    return `${name} ${words === "known" ? "is known" : words}`;
+  }
   if (condition.op === "in") {
     const { codes } = condition;
     if (codes.length === 1) return `${name} = ${values[codes[0]]}`;
@@ -121,6 +146,8 @@ function item(value) {
 /** What leads to a node, without the column, which the parent shows. */
 function edgeOf(node, limit = SHOWN_VALUES) {
   const condition = conditionOf(node);
+  const bounds = boundsOf(condition);
+  if (bounds) return boundWords(bounds);
   if (condition.op === "in") {
     const rest = theRest(condition);
     if (rest) return `not in {${listed(rest, limit)}}`;
