@@ -174,8 +174,9 @@ class Binning {
     }
 
     double edge_between(double low, double high) const {
-        return position_ == Position::midpoint ? midpoint(low, high)
-                                               : readable(low, high, position_ == Position::whole);
+        if (position_ == Position::readable || position_ == Position::whole)
+            return readable(low, high, position_ == Position::whole);
+        return midpoint(low, high);
     }
 
     void mark_cuts(size_t n) {
