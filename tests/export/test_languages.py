@@ -35,6 +35,7 @@ from branchwise.export.plan import EVERY_BRANCH, STOP, Field, Node, Plan, PlanSp
 from branchwise.export.statements import pieces_of
 from branchwise.export.verification import probe_rows
 from export_plans import follow, plan_of
+from mixed_ensembles import random_boosting, random_ensemble
 from mixed_trees import HOSTILE, random_models
 
 LANGUAGES = ("c", "javascript", "python")
@@ -435,6 +436,20 @@ def test_c_is_also_cpp(tmp_path):
         strict = ["-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]
         command = [shutil.which("g++"), "-x", "c++", "-std=c++17", *strict, str(file)]
         subprocess.run(command, check=True)
+
+
+@needs_c
+def test_ensembles_in_c_give_no_warning(tmp_path):
+    ensembles = [random_boosting(kind, 12 + kind % 4) for kind in (6, 9, 12, 13)]
+    ensembles += [
+        random_boosting(12, 14),
+        random_boosting(12, 15),
+        random_ensemble(9, 9),
+    ]
+    for ensemble in ensembles:
+        file = tmp_path / "ensemble.c"
+        file.write_bytes(export.write(ensemble, "c"))
+        subprocess.run([compiler(), *STRICT, "-fsyntax-only", str(file)], check=True)
 
 
 CALLER = """

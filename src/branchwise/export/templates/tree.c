@@ -163,11 +163,13 @@ static const double {{ p }}_costs[{{ classes }}][{{ classes }}] = {
 {% if votes or not n_trees %}
 {{ arrays.labels }}
 {% endif %}
+{% if divides or not votes %}
 static const double {{ p }}_chances[{{ nodes|length }}][{{ classes }}] = {
 {% for node in nodes %}
     {{ "{" }}{{ node }}},  // {{ loop.index0 }}
 {% endfor %}
 };
+{% endif %}
 {% else %}
 static const double {{ p }}_numbers[{{ nodes|length }}] = {
 {% for node in nodes %}
