@@ -288,8 +288,8 @@ def test_messages_list_few_columns(tmp_path):
     names = [f"a{at}" for at in range(2000)]
     path.write_text(",".join(names) + "\n" + ",".join(["1"] * 2000) + "\n")
     assert len(error(path, ignore=["b"])) < 500
-    path.write_text("," * 2000 + "\n")
-    assert "18, 19, 20 and 1,981 more of" in error(path)
+    path.write_text("a," * 2000 + "a\n")
+    assert len(error(path)) < 500
     path.write_text("a" * 10**6 + ",b\n1,2\n")
     assert len(error(path, ignore=["c"])) < 500
 

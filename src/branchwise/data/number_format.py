@@ -161,12 +161,14 @@ class Detected:
     """The conventions that all texts of a column follow, by their decimal mark.
 
     There is none if they follow none, and two if the decimal mark is not known.
-    ``example`` is one of the texts; if it has two readings, they are ``readings``.
+    ``example`` is the text at a ``position``; if it has two readings, they are
+    ``readings``.
     """
 
     formats: Mapping[str, NumberFormat]
     numbers: Mapping[str, Floats]
     example: str = ""
+    position: int = 0
     readings: Mapping[str, float] | None = None
 
     @property
@@ -230,10 +232,10 @@ def detect(texts: Any) -> Detected:
         if len(differs):
             at = int(differs[0])
             two = {mark: float(values[at]) for mark, values in numbers.items()}
-            return Detected(formats, numbers, texts[at].as_py(), two)
+            return Detected(formats, numbers, texts[at].as_py(), at, two)
     longest = max(range(len(shapes)), key=lambda code: len(shapes[code]))
-    example = texts[int(np.argmax(of_text == longest))].as_py()
-    return Detected(formats, numbers, example)
+    at = int(np.argmax(of_text == longest))
+    return Detected(formats, numbers, texts[at].as_py(), at)
 
 
 def detect_texts(texts: Sequence[str]) -> Detected:
@@ -276,7 +278,9 @@ def _follows(reading: _Reading, how: NumberFormat) -> bool:
 
 def _may_be_numbers(texts: Any) -> bool:
     """Look at some texts: most columns of text are recognised as such by the first."""
-    return all(map(follows_any, texts.slice(0, _SAMPLE).to_pylist()))
+    if not follows_any(texts[0].as_py()):
+        return False
+    return all(map(follows_any, texts.slice(1, _SAMPLE).to_pylist()))
 
 
 def _shapes(texts: Any) -> tuple[list[bytes], NDArray[np.integer[Any]]]:

@@ -381,7 +381,7 @@ def _arrow_values(summary: ColumnSummary) -> Any:
     """Return the distinct values of a column, or the numbers that are known of it."""
     if summary.numbers is not None:
         known = np.concatenate([summary.numbers.low, summary.numbers.high])
-        return pa.chunked_array([pa.array(known)])
+        return pa.chunked_array([from_array(known)])
     values = [str(value) for value in summary.column.categories]
     return pa.chunked_array([pa.array(values, pa.string())])
 

@@ -16,11 +16,18 @@ from branchwise.data.arrow import (
     as_array,
     as_dictionary,
     compute,
+    from_array,
     is_text,
     pa,
     raise_first,
 )
-from branchwise.data.number_format import Detected, NumberFormat, detect, parse
+from branchwise.data.number_format import (
+    Detected,
+    NumberFormat,
+    detect,
+    follows_any,
+    parse,
+)
 from branchwise.errors import BranchwiseWarning, DataError, quoted
 from branchwise.files.options import Reading, as_number
 
@@ -89,7 +96,7 @@ class NumberColumns:
             return {}
         found: dict[str, _Texts] = {}
         for name in names:
-            if is_text(columns[name].type):
+            if is_text(columns[name].type) and _may_be_number(columns[name]):
                 texts = _Texts.of(columns[name])
                 if texts.detected.formats and (self.plain or not texts.is_plain):
                     found[name] = texts
@@ -119,7 +126,7 @@ class NumberColumns:
             self.ambiguous[name] = detected
             return None
         numbers = detected.numbers[chosen.decimal]
-        number = numbers[texts.distinct.index(detected.example).as_py()]
+        number = numbers[detected.position]
         self.formats[name] = chosen
         self.examples[name] = (detected.example, float(number))
         return texts.column(numbers)
@@ -232,7 +239,15 @@ class _Texts:
 
     def column(self, numbers: Any) -> Any:
         """Return the column with a number for each distinct text."""
-        return pa.chunked_array([pa.array(numbers).take(self.array.indices)])
+        return pa.chunked_array([from_array(numbers).take(self.array.indices)])
+
+
+def _may_be_number(column: Any) -> bool:
+    """Whether the first distinct text may be a number: of most columns it is none."""
+    if not pa.types.is_dictionary(column.type) or column.num_chunks != 1:
+        return True
+    values = column.chunk(0).dictionary
+    return not len(values) or follows_any(values[0].as_py() or "")
 
 
 def _may_be_thousands(column: Any) -> bool:

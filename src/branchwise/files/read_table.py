@@ -243,12 +243,13 @@ def filled_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]
     Returns all names, and these.
     """
     unnamed = [at for at, name in enumerate(names) if not name.strip()]
-    found = list(names)
+    found, taken = list(names), set(names)
     for at in unnamed:
         name = f"column_{at + 1}"
-        while name in found:
+        while name in taken:
             name += "_"
         found[at] = name
+        taken.add(name)
     return tuple(found), tuple(found[at] for at in unnamed)
 
 
