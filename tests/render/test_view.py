@@ -20,7 +20,7 @@ from branchwise import (
 )
 from branchwise.data.table_schema import Column, Schema
 from branchwise.grow.criteria import entropy
-from branchwise.render.view import view
+from branchwise.render.view import style_and_script, view
 from tree_builder import TreeBuilder
 
 
@@ -159,3 +159,9 @@ def test_long_branches_are_there_in_full():
     seen = model.view(max_values=3)
     assert seen["nodes"]["branch"][1] == "c in {a, b, c, ... (2 more)}"
     assert seen["shortened"] == {"1": "c in {a, b, c, d, e}"}
+
+
+def test_the_scripts_of_a_page_declare_every_function_once():
+    """They are one module, which a name declared twice would break."""
+    names = re.findall(r"^(?:async )?function (\w+)", style_and_script()[1], re.M)
+    assert len(names) == len(set(names)) > 100

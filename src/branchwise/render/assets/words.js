@@ -70,7 +70,7 @@ function conditionOf(node) {
 }
 
 /** Ordered values that follow one another: { above, upTo }, where there is a bound. */
-function boundsOf({ column, codes }) {
+function orderedBounds({ column, codes }) {
   const { kind, values } = DATA.columns[column];
   if (kind !== "ordinal" || !(codes?.length > 1)) return null;
   if (!codes.every((code, at) => code === codes[0] + at)) return null;
@@ -89,7 +89,7 @@ function boundWords({ above, upTo }, sign = "≤") {
 /** A condition in words; plain ones are those of Model.rules(). */
 function phrase(condition, limit = SHOWN_VALUES, plain = false) {
   const { name, values } = DATA.columns[condition.column];
-  const bounds = boundsOf(condition);
+  const bounds = orderedBounds(condition);
   if (bounds) {
     const { above, upTo } = bounds;
     const sign = plain ? "<=" : "≤";
@@ -146,7 +146,7 @@ function item(value) {
 /** What leads to a node, without the column, which the parent shows. */
 function edgeOf(node, limit = SHOWN_VALUES) {
   const condition = conditionOf(node);
-  const bounds = boundsOf(condition);
+  const bounds = orderedBounds(condition);
   if (bounds) return boundWords(bounds);
   if (condition.op === "in") {
     const rest = theRest(condition);
