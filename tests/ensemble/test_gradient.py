@@ -296,3 +296,19 @@ def test_errors(given: dict[str, Any], message: str) -> None:
     X, _ = mixed(50)
     with pytest.raises(ParameterError, match=message):
         GradientBoostingRegressor(**given).fit(X, X["income"])
+
+
+def test_one_class_is_certain() -> None:
+    """A mutated file of one class had odds in favour of a second one."""
+    X = {"x": [1.0, 2.0, 3.0]}
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, ["a"] * 3).model_
+    model.initial = np.array([0.5])
+    assert model.predict(X).tolist() == ["a"] * 3
+    assert model.predict_proba(X).tolist() == [[1.0]] * 3
+
+
+@pytest.mark.parametrize("target", ["python", "json"])
+def test_exports_of_one_class(target: str) -> None:
+    X = {"x": [1.0, 2.0, 3.0]}
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, ["a"] * 3).model_
+    assert model.export(target)

@@ -201,6 +201,8 @@ class FittedTrees:
     def linked(self, total: Floats, n_trees: int) -> Floats:
         """Return the predictions of the first trees from their sum."""
         if self.recipe.loss is not None:
+            if len(self.schema.classes) == 1:
+                return np.ones((len(total), 1))  # whatever the odds against nothing
             return link(self.recipe.loss, total)
         if self.tree_weights is None:
             return total / n_trees

@@ -277,7 +277,7 @@ def make_ensemble_plan(
         votes=recipe.voting == "hard",
     )
     if initial is not None:
-        link = _link(recipe, len(initial))
+        link = _link(recipe, len(schema.classes))
         whole = replace(whole, initial=tuple(initial.tolist()), link=link)
     elif tree_weights is not None:
         weights = tuple(tree_weights.tolist())
@@ -293,9 +293,9 @@ def make_ensemble_plan(
     return replace(whole, nodes=tuple(nodes))
 
 
-def _link(recipe: EnsembleRecipe, n_sums: int) -> Link | None:
+def _link(recipe: EnsembleRecipe, n_classes: int) -> Link | None:
     if recipe.loss == "log_loss":
-        return "logistic" if n_sums == 1 else "softmax"
+        return "logistic" if n_classes == 2 else "softmax"
     return "exp" if recipe.loss == "poisson" else None
 
 
