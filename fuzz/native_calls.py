@@ -168,12 +168,28 @@ def numbers_call(rng: np.random.Generator) -> Call:
     source = (columns, data, measure(y, grid), grid, recipe, threads)
     given = recorded(native.grow_numbers, *source)
     given["options"]["worth_sharing"] = int(rng.choice([1, 1 << 18]))
+    given["options"] |= some_draws(rng, branching)
     return "grow_numbers", given
 
 
 def grow_call(rng: np.random.Generator) -> Call:
     """Return a call of growth."""
-    return "grow", grow_arguments(rng)[0]
+    given = grow_arguments(rng)[0]
+    options = given["options"]
+    options |= some_draws(rng, options["branching"])
+    if rng.random() < 0.2:
+        options["quinlan_thresholds"] = bool(rng.random() < 0.5)
+    return "grow", given
+
+
+def some_draws(rng: np.random.Generator, branching: str) -> dict[str, Any]:
+    """Return options of drawn columns and random splits, and of the average gain."""
+    return {
+        "max_features": int(rng.choice([0, 0, 1, 2])),
+        "draw_key": int(rng.integers(0, 2**63)),
+        "random_splits": branching != "groups" and bool(rng.random() < 0.3),
+        "average_gain": bool(rng.random() < 0.3),
+    }
 
 
 def grown(source: tuple[Any, ...]) -> Tree:
