@@ -205,6 +205,12 @@ def _log_p_values(
     return log_p
 
 
+def splits_by_rank(columns: Sequence[Column], recipe: Recipe) -> bool:
+    """Whether some columns are split between ranks: see ``grow/ranks.py``."""
+    two_way = recipe.branching == "two-way"
+    return two_way and any(column.kind == "ordinal" for column in columns)
+
+
 def few_values(columns: Sequence[Column], n_cases: float) -> NDArray[np.bool_]:
     """Tell which columns count for the average gain: not those with very many values.
 

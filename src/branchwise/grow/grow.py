@@ -11,7 +11,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Self
 
@@ -22,18 +21,18 @@ from branchwise.data.arrays import Floats, Ints, downcast
 from branchwise.data.table_schema import Column
 from branchwise.data.weights import WeightGrid
 from branchwise.errors import DataError
-from branchwise.grow.choose import Stop, carried_out, stops, verdicts
+from branchwise.grow.choose import Stop, carried_out, splits_by_rank, stops, verdicts
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.draws import ColumnDraws, child_keys
 from branchwise.grow.moments import Moments64
 from branchwise.grow.protocol import (
+    BranchSource,
     Engine,
     Level,
     Levels,
     finished_splits,
     prescribed_splits,
 )
-from branchwise.grow.ranks import ranked, splits_in_codes, surrogates_in_codes
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import with_surrogates
 from branchwise.recipe import Recipe
@@ -228,7 +227,7 @@ def _by_levels(
     level = engine.totals()
     n_cases, weight, impurity_sums_at = _references(level, engine, recipe, whole)
     pieces = Levels(len(level))
-    source, searched = ranked(engine, columns, recipe)
+    source, searched = _searched(engine, columns, recipe)
     keys, batches = None if drawn is None else drawn.root_keys, None
     depth = 0
     while True:
@@ -255,11 +254,7 @@ def _by_levels(
             if drawn.random_splits:
                 search = search.at_random(keys)
         splits = carried_out(search, verdicts(search, batches))
-        splits = splits_in_codes(splits, columns, searched)
-        if recipe.missing == "surrogate":
-            splits = with_surrogates(splits, source, searched, recipe.threshold)
-            surrogates = surrogates_in_codes(splits.surrogates, columns, searched)
-            splits = replace(splits, surrogates=surrogates)
+        splits = _completed(splits, source, columns, searched, recipe)
         pieces.add(level, open_nodes, splits)
         if not len(splits.sizes):
             break
@@ -284,6 +279,38 @@ def _references(
     everything = Level(np.array([[whole.total]]), np.array([whole.n_cases]))
     n_cases = whole.total if recipe.weights_are_cases else whole.n_cases
     return n_cases, whole.total, impurity_sums_of(everything, engine, recipe)
+
+
+def _searched(
+    engine: Engine, columns: Sequence[Column], recipe: Recipe
+) -> tuple[BranchSource, Sequence[Column]]:
+    """Return the source and the columns that splits are searched for in."""
+    if not splits_by_rank(columns, recipe):
+        return engine, columns
+    from branchwise.grow import ranks  # noqa: PLC0415  (loaded when needed)
+
+    return ranks.ranked(engine, columns, recipe)
+
+
+def _completed(
+    splits: Splits,
+    source: BranchSource,
+    columns: Sequence[Column],
+    searched: Sequence[Column],
+    recipe: Recipe,
+) -> Splits:
+    """Return splits in the codes of the columns, with surrogates if there are any."""
+    surrogates = recipe.missing == "surrogate"
+    if searched is columns:
+        if not surrogates:
+            return splits
+        return with_surrogates(splits, source, searched, recipe.threshold)
+    from branchwise.grow import ranks  # noqa: PLC0415  (loaded when needed)
+
+    splits = ranks.splits_in_codes(splits, columns)
+    if surrogates:
+        splits = with_surrogates(splits, source, searched, recipe.threshold)
+    return ranks.with_surrogates_in_codes(splits, columns)
 
 
 def recount(

@@ -13,16 +13,10 @@ from branchwise.data.arrays import POSITIONS, Floats, Ints
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import Quantities, Scale
 from branchwise.data.weights import WeightGrid
-from branchwise.grow.choose import few_values
+from branchwise.grow.choose import few_values, splits_by_rank
 from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.moments import gain_unit
-from branchwise.grow.ranks import (
-    ranked_columns,
-    ranks_of_codes,
-    splits_by_rank,
-    tree_in_codes,
-)
 from branchwise.native import (
     available,
     extension,
@@ -106,11 +100,19 @@ class _Searched:
     def of(cls, columns: Sequence[Column], data: Columns, recipe: Recipe) -> _Searched:
         if not splits_by_rank(columns, recipe):
             return cls(columns, columns, data)
-        return cls(columns, ranked_columns(columns), ranks_of_codes(columns, data))
+        from branchwise.grow import ranks  # noqa: PLC0415  (loaded when needed)
+
+        searched = ranks.ranked_columns(columns)
+        return cls(columns, searched, ranks.ranks_of_codes(columns, data))
 
     def tree(self, arrays: dict[str, Any]) -> Tree:
         """Return the tree of these arrays, with the codes of the given columns."""
-        return tree_in_codes(Tree(**arrays), self.given, self.columns)
+        tree = Tree(**arrays)
+        if self.columns is self.given:
+            return tree
+        from branchwise.grow import ranks  # noqa: PLC0415  (loaded when needed)
+
+        return ranks.tree_in_codes(tree, self.given)
 
 
 def grow_native(

@@ -18,16 +18,12 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.table_schema import Column, Columns
+from branchwise.grow.choose import splits_by_rank
 from branchwise.grow.counts import Counts
 from branchwise.grow.protocol import BranchSource
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import ABOVE, AT_MOST, Splits, Surrogates, ragged
 from branchwise.tree.tree import Tree
-
-
-def splits_by_rank(columns: Sequence[Column], recipe: Recipe) -> bool:
-    """Whether some columns are split between ranks."""
-    return recipe.branching == "two-way" and any(map(_is_ordered, columns))
 
 
 def _is_ordered(column: Column) -> bool:
@@ -90,15 +86,8 @@ class RankedSource:
         return self.source.branch_counts(splits)
 
 
-def splits_in_codes(
-    splits: Splits, columns: Sequence[Column], searched: Sequence[Column]
-) -> Splits:
-    """Return splits with the codes of both sides of thresholds between ranks.
-
-    They were searched for in ``searched``, those of :func:`ranked`.
-    """
-    if searched is columns:
-        return splits
+def splits_in_codes(splits: Splits, columns: Sequence[Column]) -> Splits:
+    """Return splits with the codes of both sides of thresholds between ranks."""
     sides = _Sides.of(columns)
     owner = np.repeat(np.arange(len(splits.column)), splits.n_branches)
     n_codes, codes = sides.codes(
@@ -113,15 +102,18 @@ def splits_in_codes(
 
 
 def surrogates_in_codes(
-    surrogates: Surrogates | None,
-    columns: Sequence[Column],
-    searched: Sequence[Column],
+    surrogates: Surrogates | None, columns: Sequence[Column]
 ) -> Surrogates | None:
     """Return surrogates with the codes of both sides of thresholds between ranks."""
     if surrogates is None:
         return None
-    splits = splits_in_codes(surrogates.splits, columns, searched)
-    return replace(surrogates, splits=splits)
+    return replace(surrogates, splits=splits_in_codes(surrogates.splits, columns))
+
+
+def with_surrogates_in_codes(splits: Splits, columns: Sequence[Column]) -> Splits:
+    """Return splits that have codes already with surrogates that have them."""
+    surrogates = surrogates_in_codes(splits.surrogates, columns)
+    return replace(splits, surrogates=surrogates)
 
 
 def codes_of_sides(sides: Sequence[int], threshold: float, n_values: int) -> list[int]:
@@ -134,19 +126,15 @@ def codes_of_sides(sides: Sequence[int], threshold: float, n_values: int) -> lis
     ]
 
 
-def tree_in_codes(
-    tree: Tree, columns: Sequence[Column], searched: Sequence[Column]
-) -> Tree:
+def tree_in_codes(tree: Tree, columns: Sequence[Column]) -> Tree:
     """Return a tree, with its surrogates, with the codes of both sides of ranks."""
-    if searched is columns:
-        return tree
     sides = _Sides.of(columns)
     parent = np.maximum(tree.parent, 0)
     n_codes, codes = sides.codes(
         tree.column[parent], tree.threshold[parent], tree.n_codes, tree.codes
     )
     threshold = sides.thresholds(tree.column, tree.threshold)
-    surrogates = surrogates_in_codes(tree.surrogates, columns, searched)
+    surrogates = surrogates_in_codes(tree.surrogates, columns)
     tree = replace(tree, threshold=threshold, n_codes=n_codes, codes=codes)
     return tree if surrogates is None else tree.with_surrogates(surrogates)
 

@@ -119,7 +119,9 @@ def visits(
                 source, searched, level, recipe, impurity_sums, n_cases, weight
             )
             found = verdicts(search)
-            splits = splits_in_codes(carried_out(search, found), columns, searched)
+            splits = carried_out(search, found)
+            if searched is not columns:
+                splits = splits_in_codes(splits, columns)
             yield Visit(nodes, level, stop, search, found, splits, rows.unit, columns)
         first = tree.first_child[nodes]
         open_nodes = np.flatnonzero(upto[first + tree.n_children[nodes]] > upto[first])
