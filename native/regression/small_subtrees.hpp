@@ -23,9 +23,8 @@ class SmallSubtrees : SmallRows {
         const double fewest =
             std::max({problem.cases_in_leaf, problem.cases_in_branch, problem.weight_in_leaf});
         return !scale.poisson && !problem.fractions && !problem.tests_splits &&
-               problem.missing != Policy::learned && problem.missing != Policy::surrogate &&
-               !(problem.min_gain > 0) && fewest <= 1 && !problem.random_splits &&
-               !problem.average_gain &&
+               problem.missing != Policy::surrogate && !(problem.min_gain > 0) && fewest <= 1 &&
+               !problem.random_splits && !problem.average_gain &&
                std::none_of(problem.columns.begin(), problem.columns.end(),
                             [](const Column& column) { return column.has_missing; });
     }
