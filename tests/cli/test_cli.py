@@ -143,11 +143,11 @@ def test_the_help_of_fit_has_headings():
         "Growing:",
         "Pruning:",
         "Weights, costs and probabilities:",
-        "Forests:",
+        "Ensembles:",
         "Engines, for tables larger than memory:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 67
+    assert len(options) == len(set(options)) == 77
 
 
 def test_bad_usage(tmp_path):
