@@ -382,7 +382,7 @@ def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters
                 "another algorithm, or leave the option out."
             ),
         ),
-        ("-a cart --threshold=value", "--threshold applies only to --algorithm c4.5."),
+        ("-a forest --threshold=value", "--threshold applies only to --algorithm id3"),
         (
             "-a c4.5 --criterion=gini",
             "applies only to --algorithm id3 or cart or cart --regression. Got c4.5",

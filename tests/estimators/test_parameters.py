@@ -106,7 +106,7 @@ TRIES: dict[str, list[Try]] = {
     "max_leaf_nodes": [Try(3)],
     "max_p_value": [Try(0.001)],
     "group_values": [Try(True)],
-    "threshold": [Try("midpoint")],
+    "threshold": [Try("readable")],
     "prune": [Try(False)],
     "pruning": [
         Try("error-based"),
@@ -268,7 +268,7 @@ GROWING = {
     "--min-gain": Row("--min-gain 0.5"),
     "--max-p-value": Row("--max-p-value 1e-9"),
     "--group-values": Row("--group-values", C45),
-    "--threshold": Row("--threshold midpoint", C45),
+    "--threshold": Row("--threshold readable"),
     "--missing-policy": Row("--missing-policy error"),
     "--unseen-policy": Row("--unseen-policy error"),
     "--max-bins": Row("--max-bins 2"),
@@ -391,8 +391,10 @@ OWN = {
     # Scores are coarse: these trees are large enough to differ.
     ("evaluate", "--min-samples-branch"): Row("--min-samples-branch 60", WHOLE),
     ("evaluate", "--group-values"): Row("--group-values", WHOLE),
-    # Of one table hardly a row lies between the two; other algorithms refuse it.
-    ("evaluate", "--threshold"): Row("--threshold midpoint"),
+    # Of one table hardly a row lies between the two; forests refuse it.
+    ("evaluate", "--threshold"): Row(
+        "--threshold midpoint", "--algorithm forest", usual=True
+    ),
     ("evaluate", "--confidence"): Row("--confidence 0.5", f"{C45} --format json"),
     ("evaluate", "--no-raise-subtrees"): Row(
         "--no-raise-subtrees", f"{C45} --confidence 0.5 --format json"
@@ -402,6 +404,7 @@ OWN = {
         for option in C45_ONLY
     },
     # What only a model file and its predictions have.
+    ("tune", "--threshold"): Row("--threshold readable", BEST, usual=True),
     ("tune", "--unseen-policy"): Row("--unseen-policy error", BEST, usual=True),
     ("tune", "--probabilities"): Row("--probabilities laplace", BEST, usual=True),
     ("evaluate", "--compare"): Row("--compare cart"),

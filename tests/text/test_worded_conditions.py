@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from branchwise import fit_tree
+from branchwise import CARTClassifier
 from branchwise.data.table_schema import Column
-from branchwise.recipe import CART
 from branchwise.text.conditions import (
     ColumnConditions,
     Condition,
@@ -79,7 +78,7 @@ def test_merged_conditions_of_a_path():
 def test_a_number_that_is_not_whole_follows_the_threshold():
     X = {"n": [1, 2, 3, 4, 5, 6] * 4, "b": [0, 1] * 12}
     y = ["low" if n <= 3 else "high" for n in X["n"]]
-    model = fit_tree(X, y, replace(CART, threshold="readable"))
+    model = CARTClassifier(threshold="readable").fit(X, y).model_
     assert model.to_text() == "n <= 3: low (12)\nn >= 4: high (12)"
     assert "n >= 4 (it is 5)" in str(model.explain({"n": 5, "b": 0}))
     between = str(model.explain({"n": 3.5, "b": 0}))
