@@ -1126,7 +1126,7 @@ def numbers(fitted, monkeypatch):
     model = fitted(datasets.path("iris"), *options, target="petalwidth")
     for module in (predict_module, evaluate_module):
         monkeypatch.setattr(module, "open_any", lambda _: model)
-    monkeypatch.setattr(prune_module, "open_model", lambda _: model)
+    monkeypatch.setattr(prune_module, "open_model", lambda *_: model)
     return model
 
 

@@ -172,7 +172,7 @@ def test_models_of_numbers_come_back(recipe, tmp_path):
 
 def test_a_model_of_numbers_in_full(tmp_path):
     X = {"road": ["town"] * 2 + ["land"] * 2, "rain": [0.5, 4.0, None, None]}
-    recipe = replace(CART, criterion="variance")
+    recipe = replace(CART, criterion="variance", missing="largest")
     model = fit_tree(X, [70.0, 10.0, 90.0, 150.0], recipe, target_name="speed")
     model.save(tmp_path / "speed.json")
     written = (tmp_path / "speed.json").read_bytes()
@@ -1159,7 +1159,7 @@ def test_infinite_numbers_are_refused():
         ("min_samples_branch", None, "min_samples_branch must be a whole number of "),
         ("quinlan_cuts", 1, "quinlan_thresholds must be True or False. "),
         ("average_gain", "yes", "average_gain must be True or False. "),
-        ("cut", "mean", "threshold must be 'midpoint' or 'value'. "),
+        ("cut", "mean", "threshold must be 'readable' or 'midpoint' or "),
         ("max_leaf_nodes", 0, "max_leaf_nodes must be None or a whole number of at "),
         ("min_significance", 2, "max_p_value must be None or a probability above 0 "),
         ("min_weight_fraction_leaf", 0.6, "min_weight_fraction_leaf must be a share"),

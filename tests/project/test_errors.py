@@ -126,11 +126,12 @@ CASES = [
         "array instead. Reshape your data: {'name': X} is a table of one column.",
     ),
     case(
-        "X is sparse",
-        lambda: fit_tree(scipy.sparse.csr_matrix(np.eye(2)), Y),
+        "X is sparse and large",
+        lambda: fit_tree(scipy.sparse.csr_matrix((2, 10**10)), Y),
         DataError,
-        "X is a sparse matrix; branchwise needs a table with values in its cells."
-        " Sparse data must be made dense first: X.toarray().",
+        "X is a sparse matrix of 2 rows and 10,000,000,000 columns, whose columns "
+        "would take 160 GB in memory, more than 34 GB. Choose columns, or reduce "
+        "their number.",
     ),
     case(
         "X is lazy",

@@ -635,7 +635,7 @@ def test_merging_collapses_and_joins():
         "|   wind is missing: yes (1)",
     ]
     assert str(model.merge_same_leaves(change_probabilities=True)).splitlines() == [
-        "sky in {clear, cloudy, rain}: yes (11/2)",
+        "sky not in {snow}: yes (11/2)",
         "sky = snow:",
         "|   wind is known: no (6/1)",
         "|   wind is missing: yes (1)",

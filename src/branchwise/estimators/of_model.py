@@ -51,9 +51,10 @@ def to_estimator(model: Model | Ensemble) -> FittedEstimator:
 
     Examples
     --------
-    >>> from branchwise import datasets, fit_tree
+    >>> from branchwise import ID3Classifier, datasets, load
     >>> tennis = datasets.load("tennis")
-    >>> tree = fit_tree(tennis.X, tennis.y, "id3", max_depth=2).to_estimator()
+    >>> content = ID3Classifier(max_depth=2).fit(tennis.X, tennis.y).to_bytes()
+    >>> tree = load(content).to_estimator()
     >>> tree
     ID3Classifier(max_depth=2)
     >>> tree.score(tennis.X, tennis.y)
@@ -119,6 +120,8 @@ def _kind(model: Ensemble) -> Any:
 def _shared(
     estimator: Any, recipe: Recipe | EnsembleRecipe, names: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the parameters that an estimator has of a recipe."""
-    own = {field.name for field in fields(estimator)}
-    return {name: getattr(recipe, name) for name in names if name in own}
+    """Return the parameters of an estimator that a recipe has other values of."""
+    usual = {field.name: field.default for field in fields(estimator)}
+    values = {name: getattr(recipe, name) for name in names if name in usual}
+    # A file has 0 where the parameter is 0.0.
+    return {name: value for name, value in values.items() if value != usual[name]}
