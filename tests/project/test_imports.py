@@ -39,7 +39,7 @@ ORDER = [name for rung in RUNGS for name in rung]
 #: Packages from outside, and the modules that may import each; numpy is for all.
 OUTSIDE = {
     "sklearn": {"estimators", "evaluation", "report.testing", "report.page", "cli"},
-    "scipy": {"estimators", "stats", "ensemble.proximities"},
+    "scipy": {"estimators", "stats", "ensemble.reading.proximities"},
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"text.as_html"},

@@ -11,28 +11,28 @@ from collections.abc import Iterator
 from typing import Any
 
 from branchwise.data.arrays import Floats
-from branchwise.ensemble.best_tree import BestTree, best_tree
 from branchwise.ensemble.ensemble_shap import shap_of_ensemble
-from branchwise.ensemble.forest_explanation import (
+from branchwise.ensemble.out_of_bag import OutOfBag
+from branchwise.ensemble.reading.best_tree import BestTree, best_tree
+from branchwise.ensemble.reading.forest_explanation import (
     ForestExplanation,
     explain_forest,
 )
-from branchwise.ensemble.forest_page import forest_page, summary_page
-from branchwise.ensemble.forest_rules import ForestRules, rules_of_forest
-from branchwise.ensemble.importances import Importances, importances_of
-from branchwise.ensemble.out_of_bag import OutOfBag
-from branchwise.ensemble.proximities import (
+from branchwise.ensemble.reading.forest_page import forest_page, summary_page
+from branchwise.ensemble.reading.forest_rules import ForestRules, rules_of_forest
+from branchwise.ensemble.reading.importances import Importances, importances_of
+from branchwise.ensemble.reading.proximities import (
     Prototypes,
     prototypes_of,
     proximities,
 )
-from branchwise.ensemble.quantiles import (
+from branchwise.ensemble.reading.quantiles import (
     LeafTargets,
     interval_quantiles,
     predict_quantiles,
 )
+from branchwise.ensemble.reading.summary import EnsembleSummary, summary_of
 from branchwise.ensemble.saved_trees import SavedTrees
-from branchwise.ensemble.summary import EnsembleSummary, summary_of
 from branchwise.errors import ParameterError
 from branchwise.explain.explanation import Explanations
 from branchwise.model import Model
@@ -187,7 +187,7 @@ class Ensemble(SavedTrees):
         """Return the tree that agrees most with the forest, as a model.
 
         Agreement is measured out of bag: see
-        :class:`~branchwise.ensemble.best_tree.BestTree`.
+        :class:`~branchwise.ensemble.reading.best_tree.BestTree`.
         """
         return best_tree(self, n_jobs)
 

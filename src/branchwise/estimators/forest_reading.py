@@ -8,15 +8,13 @@ from scipy.sparse import csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats
-from branchwise.ensemble.best_tree import BestTree
 from branchwise.ensemble.ensemble import Ensemble
-from branchwise.ensemble.forest_explanation import ForestExplanation
-from branchwise.ensemble.forest_rules import ForestRules
-from branchwise.ensemble.importances import Importances
 from branchwise.ensemble.out_of_bag import OutOfBag
-from branchwise.ensemble.proximities import Prototypes
+from branchwise.ensemble.reading.best_tree import BestTree
+from branchwise.ensemble.reading.importances import Importances
+from branchwise.ensemble.reading.proximities import Prototypes
+from branchwise.estimators.base import of_model
 from branchwise.estimators.ensemble import EnsembleEstimator
-from branchwise.explain.explanation import Explanations
 
 
 class ForestReading(EnsembleEstimator):
@@ -74,45 +72,8 @@ class ForestReading(EnsembleEstimator):
         """Return the tree that agrees most with the forest out of bag, as a model."""
         return self._read().best_tree(self.n_jobs)
 
-    def rules(self, at_most: int = 20, max_conditions: int = 3) -> ForestRules:
-        """Return rules that several trees have, judged out of bag, the best first.
-
-        Parameters
-        ----------
-        at_most : int
-            The largest number of rules.
-        max_conditions : int
-            The largest number of conditions of a rule.
-        """
-        return self._read().rules(at_most, max_conditions)
-
-    def explain(
-        self,
-        X: object,
-        level: float = 0.95,
-        *,
-        shap: bool = False,
-        background: object = None,
-    ) -> ForestExplanation | Explanations:
-        """Explain the predictions for rows: votes, conditions, intervals.
-
-        Parameters
-        ----------
-        X : table or row
-            A row is a dict, a list, a series or an array of cells.
-        level : float, default=0.95
-            The confidence of the intervals.
-        shap : bool, default=False
-            Whether to tell what each column contributed, too (Shapley values).
-        background : table or None
-            The rows that contributions are measured against.
-
-        Returns
-        -------
-        ForestExplanation or Explanations
-            One for a row, or for a table of one row; else a sequence of them.
-        """
-        return self._read().explain(X, level, shap=shap, background=background)
+    rules = of_model(Ensemble.rules)
+    explain = of_model(Ensemble.explain)
 
     def to_html(
         self, path: str | os.PathLike[str] | None = None, title: str | None = None

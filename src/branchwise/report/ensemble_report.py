@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.ensemble.best_tree import BestTree
 from branchwise.ensemble.ensemble import Ensemble
-from branchwise.ensemble.forest_page import (
+from branchwise.ensemble.reading.best_tree import BestTree
+from branchwise.ensemble.reading.forest_page import (
     Section,
     error_section,
     importances_section,
@@ -20,8 +20,8 @@ from branchwise.ensemble.forest_page import (
     rules_section,
     viewer_page,
 )
-from branchwise.ensemble.forest_rules import ForestRules
-from branchwise.ensemble.importances import Importances
+from branchwise.ensemble.reading.forest_rules import ForestRules
+from branchwise.ensemble.reading.importances import Importances
 from branchwise.errors import BranchwiseError, counted
 from branchwise.estimators.boosting import BoostingEstimator
 from branchwise.evaluation.cross_validate import fitted_to, predicted_fold

@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from branchwise import ParameterError, RandomForestClassifier, RandomForestRegressor
-from branchwise.ensemble.importances import permutation
+from branchwise.ensemble.reading.importances import permutation
 from branchwise.stats import student
 from forest_tables import mixed
 

@@ -1,27 +1,23 @@
 """A few stable rules of a forest, judged out of bag.
 
-The paths to the nodes near the roots are rules. Two are the same if they have the same
-columns and branches; thresholds count as the same if they fall between the same two
-tenths of the column. The share of trees that have a rule is its frequency; rules that
-many trees have are stable (Benard, Biau, da Veiga, Scornet, "SIRUS: Stable and
-Interpretable RUle Set for classification", 2021). Of these, one after the other is
-chosen: the one with which the rules predict best.
+The share of trees that have a rule is its frequency; rules that many trees have are
+stable (Benard, Biau, da Veiga, Scornet, "SIRUS: Stable and Interpretable RUle Set for
+classification", 2021). Of these, one after the other is chosen: the one with which the
+rules predict best.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import groupby
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.table_schema import Column, Columns, Value
+from branchwise.data.table_schema import Columns, Value
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.out_of_bag import (
     OutOfBag,
@@ -31,6 +27,13 @@ from branchwise.ensemble.out_of_bag import (
     score_of,
     taken,
     validate_out_of_bag,
+)
+from branchwise.ensemble.reading.rule_pool import (
+    Found,
+    Key,
+    conditions_of,
+    key_of,
+    pooled,
 )
 from branchwise.errors import ParameterError
 from branchwise.grow.counts import add_up
@@ -42,28 +45,18 @@ from branchwise.stats import mean_interval
 from branchwise.text.conditions import (
     Condition,
     mean,
-    path_to,
     percent,
     share,
-    simplified,
     word,
 )
 from branchwise.tree.apply import predicted_classes
-from branchwise.tree.tree import Tree
 
-#: Thresholds between the same two of so many quantiles are the same.
-_QUANTILES = 10
-#: The least share of a tree's cases at a node that makes a rule.
-_LEAST_SHARE = 0.01
 #: Rules that are judged for each one that is wanted, the most frequent first.
 _JUDGED = 25
 #: The most training rows that rules are chosen by.
 _ROWS = 5000
 #: The least share of the error without rules that a rule must take away.
 _LEAST_GAIN = 1e-3
-
-#: Column, operator, and the values or the quantile of the threshold.
-Key = tuple[tuple[int, str, Any], ...]
 
 
 class ForestRules(Rules):
@@ -239,15 +232,6 @@ class _Rows:
         )
 
 
-@dataclass
-class _Found:
-    """A rule that some trees have: trees, thresholds, and weights in their samples."""
-
-    trees: list[int] = field(default_factory=list)
-    thresholds: list[list[float]] = field(default_factory=list)
-    weights: Floats | float = 0.0
-
-
 def rules_of_forest(
     ensemble: FittedTrees, at_most: int = 20, max_conditions: int = 3
 ) -> ForestRules:
@@ -258,7 +242,7 @@ def rules_of_forest(
                 f"{name} must be a whole number of at least 1. Got {value!r}."
             )
     rows = _Rows.of(ensemble)
-    found = _pooled(ensemble, rows, max_conditions)
+    found = pooled(ensemble, rows.data, max_conditions)
     # A rule of one tree is not stable. Of equally frequent rules, first those of few
     # conditions.
     several = min(2, len(ensemble))
@@ -277,66 +261,6 @@ def rules_of_forest(
     )
 
 
-def key_of(key: Key) -> str:
-    """Return a text to sort rules by: values of several types have no order."""
-    return repr(key)
-
-
-def _pooled(
-    ensemble: FittedTrees, rows: _Rows, max_conditions: int
-) -> dict[Key, _Found]:
-    """Return the rules of all trees."""
-    columns = ensemble.schema.columns
-    edges = [
-        _edges(cells) if column.is_numeric else np.empty(0)
-        for column, cells in zip(columns, rows.data.data, strict=True)
-    ]
-    index = {column.name: at for at, column in enumerate(columns)}
-    found: dict[Key, _Found] = defaultdict(_Found)
-    for number, tree in enumerate(ensemble.trees):
-        for node in _nodes(tree, max_conditions):
-            conditions = sorted(
-                path_to(ensemble.schema, tree, node),
-                key=lambda condition: (index[condition.column], condition.op == "<="),
-            )
-            if len(conditions) > max_conditions:
-                continue
-            key = tuple(
-                (at := index[c.column], c.op, _value(c, edges[at])) for c in conditions
-            )
-            rule = found[key]
-            if not rule.trees or rule.trees[-1] != number:
-                rule.trees.append(number)
-            rule.thresholds.append([_threshold(c) for c in conditions])
-            rule.weights = rule.weights + tree.weights[node]
-    return found
-
-
-def _nodes(tree: Tree, max_depth: int) -> Iterator[int]:
-    """Yield the nodes below the root, down to a depth, that have enough cases."""
-    least = max(2.0, _LEAST_SHARE * float(tree.cases[0]))
-    for start, stop in list(tree.levels())[1 : max_depth + 1]:
-        yield from (start + np.flatnonzero(tree.cases[start:stop] >= least)).tolist()
-
-
-def _edges(cells: Floats) -> Floats:
-    """Return the tenths of a column of numbers."""
-    known = np.sort(cells[~np.isnan(cells)])
-    at = np.arange(1, _QUANTILES) * len(known) // _QUANTILES
-    edges: Floats = known[at] if len(known) else known
-    return edges
-
-
-def _value(condition: Condition, edges: Floats) -> Any:
-    if condition.op in ("<=", ">"):
-        return int(np.searchsorted(edges, _threshold(condition)))
-    return condition.value
-
-
-def _threshold(condition: Condition) -> float:
-    return float(condition.value) if condition.op in ("<=", ">") else 0.0  # type: ignore[arg-type]
-
-
 @dataclass(frozen=True)
 class _Judged:
     """A rule, the share of trees that have it, and the training rows it holds for."""
@@ -350,7 +274,7 @@ def _judged(
     ensemble: FittedTrees,
     rows: _Rows,
     stable: Sequence[Key],
-    found: dict[Key, _Found],
+    found: dict[Key, Found],
 ) -> Iterator[_Judged]:
     """Yield the rules that are certainly better than none, the most frequent first."""
     usual = _usual(ensemble, rows.target, rows.weight)
@@ -358,7 +282,7 @@ def _judged(
     coverage = _coverage(ensemble, rows.data)
     for key in stable:
         pooled = found[key]
-        conditions = _conditions(ensemble.schema.columns, key, pooled.thresholds)
+        conditions = conditions_of(ensemble.schema.columns, key, pooled.thresholds)
         covered = coverage.covered(conditions)
         rule = judge(ensemble, rows, pooled, conditions, covered)
         if _tells(rule, ensemble.schema.classes, usual):
@@ -452,36 +376,10 @@ def _tells(rule: Rule, classes: Sequence[Value], usual: Floats) -> bool:
     return not low <= float(usual[0]) <= high
 
 
-def _conditions(
-    columns: Sequence[Column], key: Key, thresholds: Sequence[Sequence[float]]
-) -> tuple[Condition, ...]:
-    """Return the conditions of a rule, with the middle thresholds of the trees."""
-    middle = [
-        sorted(each)[(len(each) - 1) // 2] for each in zip(*thresholds, strict=True)
-    ]
-    plain = [
-        (
-            at,
-            Condition(
-                columns[at].name,
-                op,
-                number if op in ("<=", ">") else value,
-                columns[at] if columns[at].kind == "ordinal" else None,
-            ),
-        )
-        for (at, op, value), number in zip(key, middle, strict=True)
-    ]
-    return tuple(
-        condition
-        for at, group in groupby(plain, key=lambda pair: pair[0])
-        for condition in simplified(tuple(c for _, c in group), columns[at])
-    )
-
-
 def _mean_rule(
     ensemble: FittedTrees,
     rows: _Rows,
-    found: _Found,
+    found: Found,
     conditions: tuple[Condition, ...],
     covered: Mask,
 ) -> Rule:
@@ -507,7 +405,7 @@ def _mean_rule(
     return replace(rule, weight=weight, total_weight=float(amounts.sum()))
 
 
-def _outside(rows: _Rows, found: _Found) -> Floats:
+def _outside(rows: _Rows, found: Found) -> Floats:
     """Return the share of the trees of a rule that were grown without each row."""
     share: Floats = rows.out[:, found.trees].mean(axis=1, dtype=np.float64)
     return share
@@ -516,7 +414,7 @@ def _outside(rows: _Rows, found: _Found) -> Floats:
 def _class_rule(
     ensemble: FittedTrees,
     rows: _Rows,
-    found: _Found,
+    found: Found,
     conditions: tuple[Condition, ...],
     covered: Mask,
 ) -> Rule:

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from branchwise import ParameterError, RandomForestClassifier, RandomForestRegressor
-from branchwise.ensemble import quantiles as module
+from branchwise.ensemble.reading import quantiles as module
 from forest_tables import mixed
 
 QUANTILES = [0.0, 0.05, 0.25, 0.5, 0.9, 1.0]

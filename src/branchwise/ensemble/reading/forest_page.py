@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Floats
-from branchwise.ensemble.best_tree import BestTree
 from branchwise.ensemble.fitted_trees import FittedTrees
-from branchwise.ensemble.forest_rules import ForestRules
-from branchwise.ensemble.importances import Importances
 from branchwise.ensemble.out_of_bag import OutOfBag
-from branchwise.ensemble.proximities import Prototypes
-from branchwise.ensemble.summary import EnsembleSummary
+from branchwise.ensemble.reading.best_tree import BestTree
+from branchwise.ensemble.reading.forest_rules import ForestRules
+from branchwise.ensemble.reading.importances import Importances
+from branchwise.ensemble.reading.proximities import Prototypes
+from branchwise.ensemble.reading.summary import EnsembleSummary
 from branchwise.errors import counted, plain
 from branchwise.model import Model
 from branchwise.render import view as viewer
@@ -134,7 +134,7 @@ def _page(**values: Any) -> str:
     script = html.asset("report/assets/report.js")
     inner_style, inner_script = viewer.style_and_script()
     return html.page(
-        "ensemble/templates/forest.html",
+        "ensemble/reading/templates/forest.html",
         policy=html.policy([style, inner_style], [script, inner_script]),
         style=style,
         script=script,

@@ -1,0 +1,1 @@
+"""What a fitted ensemble tells: rules, importances, proximities, quantiles, pages."""
