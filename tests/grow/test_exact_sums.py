@@ -302,7 +302,7 @@ def test_a_power_of_two_changes_nothing_but_the_weights(
     name, kernel, powers, monkeypatch
 ):
     if kernel == "reference":
-        monkeypatch.setattr(branchwise.train.train.native, "serves", lambda _: False)
+        monkeypatch.setattr(branchwise.train.train.native, "serves", lambda *_: False)
     rng = np.random.default_rng(3)
     x = {
         "a": [*rng.choice(list("pqr"), 29), None],
@@ -390,7 +390,7 @@ def test_a_weight_of_three_is_the_row_three_times(name, kernel, data):
     times = rng.integers(1, 5, n)
     with pytest.MonkeyPatch.context() as patch:
         if kernel == "reference":
-            patch.setattr(branchwise.train.train.native, "serves", lambda _: False)
+            patch.setattr(branchwise.train.train.native, "serves", lambda *_: False)
             patch.setattr(branchwise.prune.error_based, "prunes", lambda _: False)
         one = fit_tree({"a": a, "m": m}, y, recipe, sample_weight=times)
         every = {"a": np.repeat(a, times), "m": np.repeat(m, times)}
