@@ -78,7 +78,7 @@ def check_numbers(seeds, monkeypatch):
 
 
 def test_significant_splits_of_classes(monkeypatch):
-    check_classes(range(10_000, 10_400), monkeypatch)
+    check_classes(range(10_000, 10_120), monkeypatch)
 
 
 def test_significant_splits_of_numbers(monkeypatch):
