@@ -1,14 +1,13 @@
-"""``branchwise fit``: a table -> a model file."""
+"""``branchwise fit``: a table -> a model file, of a tree or of an ensemble."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from branchwise.cli import options
-from branchwise.cli.ensembles import fit_ensemble
 from branchwise.cli.options import growing, read_na_values, takes
 from branchwise.cli.options.engine import (
     RemoteTable,
@@ -17,6 +16,7 @@ from branchwise.cli.options.engine import (
     engine_options,
     remote_source,
 )
+from branchwise.cli.options.ensemble_growing import ensemble_recipe
 from branchwise.cli.show import report_model
 from branchwise.cli.support import Reporter, check_outputs
 from branchwise.cli.support.models import size_of, write_model
@@ -26,7 +26,6 @@ from branchwise.cli.support.rows import (
     located,
 )
 from branchwise.cli.support.training import (
-    Roles,
     TrainingTable,
     assign_roles,
     by_class,
@@ -40,9 +39,11 @@ from branchwise.files.read_table import TableFile
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.text.conditions import number
 
-_GROWING = "Growing the tree"
+if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
 
 
 @takes(
@@ -69,12 +70,7 @@ def fit(
     options = dict(locals()) | growth | ensembles | engines
     validation = growth["validation"]
     reporter = Reporter(quiet)
-    if algorithm in growing.ENSEMBLES:
-        fit_ensemble(
-            str(algorithm), table_paths, output, output_format, options, reporter
-        )
-        return
-    recipe = growing.recipe_of(algorithm, regression, options)
+    recipe = _recipe(algorithm, regression, options)
     check_two_streams(TABLE=table_paths[0], **{"--validation": validation})
     check_outputs({"-o": output}, *table_paths, validation)
     check_known_rows(table_paths[0], "--validation", validation)
@@ -97,7 +93,8 @@ def fit(
             write_model(model, output)
     if not remote:
         rows.remark(reading, reporter)
-    if isinstance(recipe.ccp_alpha, str):
+    chose = isinstance(recipe, Recipe) and isinstance(recipe.ccp_alpha, str)
+    if chose and isinstance(model, Model):
         chosen = number(float(model.recipe.ccp_alpha))
         reporter.note(f"cross-validation chose --ccp-alpha {chosen}.")
     report_model(
@@ -105,80 +102,127 @@ def fit(
     )
 
 
+def _recipe(
+    algorithm: str | None, regression: bool, options: Mapping[str, Any]
+) -> Recipe | EnsembleRecipe:
+    """Return the recipe of a tree or of an ensemble that the options name."""
+    if algorithm in growing.ENSEMBLES:
+        given = growing.given_parameters(options)
+        return ensemble_recipe(str(algorithm), regression, given)
+    return growing.recipe_of(algorithm, regression, options)
+
+
+@overload
 def fit_rows(
     rows: TrainingTable,
     recipe: Recipe,
     options: Mapping[str, Any],
     say: Callable[[str], None],
-) -> Model:
-    """Grow a tree from a table in memory, by the options of a subcommand."""
+) -> Model: ...
+
+
+@overload
+def fit_rows(
+    rows: TrainingTable,
+    recipe: Recipe | EnsembleRecipe,
+    options: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> Model | Ensemble: ...
+
+
+def fit_rows(
+    rows: TrainingTable,
+    recipe: Recipe | EnsembleRecipe,
+    options: Mapping[str, Any],
+    say: Callable[[str], None],
+) -> Model | Ensemble:
+    """Grow from a table in memory, by the options of a subcommand."""
     aside = None
     if options["validation"] is not None:
         aside = validation_rows(options["validation"], rows, options["reading"])
-    say(_GROWING)
+    say(_growing(recipe))
     with located(rows.file if aside is None else None):
         return _fitted(
             rows.attributes,
             rows.labels,
             recipe,
             options,
-            rows.roles,
+            **rows.roles.declared,
             sample_weight=rows.weights,
             validation=aside,
             target_name=rows.roles.target,
             n_jobs=options["n_jobs"],
-            progress=lambda nodes: say(f"{_GROWING}: {nodes:,} nodes"),
+            progress=lambda n: say(f"{_growing(recipe)}: {_size(recipe, n)}"),
         )
 
 
 def _fit_remote(
     remote: RemoteTable,
-    recipe: Recipe,
+    recipe: Recipe | EnsembleRecipe,
     options: Mapping[str, Any],
     say: Callable[[str], None],
-) -> Model:
-    """Grow a tree from rows that an engine counts where they are."""
+) -> Model | Ensemble:
+    """Grow from rows that an engine counts, or encodes, where they are."""
     roles = assign_roles(remote, options)
     validation = None
     if options["validation"] is not None:
         validation = remote_source([options["validation"]], options, say).source(roles)
     levels = count(1)
+
+    def progress(n: int) -> None:
+        level = f"level {next(levels)}, " if isinstance(recipe, Recipe) else ""
+        say(f"{_growing(recipe)}: {level}{_size(recipe, n)}")
+
     return _fitted(
         remote.source(roles),
         roles.target,
         recipe,
         options,
-        roles,
+        **roles.declared,
         sample_weight=roles.weight,
         validation=validation,
         ignore=roles.ignored,
         categorical_features=remote.categorical_features(roles),
         engine=str(remote.engine),
         max_exact=options["max_exact"],
-        progress=lambda nodes: say(
-            f"{_GROWING}: level {next(levels)}, {nodes:,} nodes"
-        ),
+        progress=progress,
     )
 
 
 def _fitted(
     source: object,
     target: object,
-    recipe: Recipe,
+    recipe: Recipe | EnsembleRecipe,
     options: Mapping[str, Any],
-    roles: Roles,
     **others: Any,
-) -> Model:
-    """Fit a tree with the options that every engine has."""
-    costs = options["costs"]
-    return fit_tree(
-        source,
-        target,
-        recipe,
-        **roles.declared,
-        class_weight=by_class("--class-weight", options["class_weight"]),
-        priors=by_class("--priors", options["priors"]),
-        costs=None if costs is None else partial(read_costs, costs),
-        validation_fraction=options["validation_fraction"],
-        **others,
-    )
+) -> Model | Ensemble:
+    """Fit with the options that every engine has."""
+    costs, weights = options["costs"], options["class_weight"]
+    others["priors"] = by_class("--priors", options["priors"])
+    others["costs"] = None if costs is None else partial(read_costs, costs)
+    if isinstance(recipe, Recipe):
+        others["class_weight"] = by_class("--class-weight", weights)
+        others["validation_fraction"] = options["validation_fraction"]
+        return fit_tree(source, target, recipe, **others)
+    from branchwise.ensemble.fit import fit_ensemble
+
+    # The recipe has refused rows held out for pruning, and it balances the samples.
+    del others["validation"]
+    weights = None if recipe.balanced_subsample else weights
+    others["class_weight"] = by_class("--class-weight", weights)
+    others["n_jobs"] = options["n_jobs"]
+    return fit_ensemble(source, target, recipe, **others)
+
+
+def _growing(recipe: Recipe | EnsembleRecipe) -> str:
+    """Say what is being grown."""
+    return "Growing the tree" + ("" if isinstance(recipe, Recipe) else "s")
+
+
+def _size(recipe: Recipe | EnsembleRecipe, n: int) -> str:
+    """Say how much has been grown: nodes of a tree, trees of an ensemble."""
+    if isinstance(recipe, Recipe):
+        return f"{n:,} nodes"
+    # Gradient boosting has several trees a round where there are many classes.
+    most = "" if recipe.method == "gradient" else f" of {recipe.n_estimators:,}"
+    return f"{n:,}{most} trees"

@@ -253,20 +253,26 @@ def _numbered(model: Model, max_depth: int | None) -> Iterator[str]:
 
 
 def report_model(
-    model: Model,
-    summary: str,
+    model: Model | Ensemble,
+    size: str,
     output: str | None,
     output_format: str,
     reporter: Reporter,
 ) -> None:
     """Note where a model was written, and print it if there is no output file.
 
-    ``summary`` tells how large it is and what it was made from.
+    ``size`` tells how large it is and what it was made from.
     """
-    note_written(summary, output, reporter)
+    note_written(size, output, reporter)
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
-    if output_format == "json":
+    if not isinstance(model, Model):
+        summary = model.summary()
+        if output_format == "json":
+            print_lines([summary.to_json()])
+        elif output is None:
+            print_lines([str(summary)])
+    elif output_format == "json":
         print_json(described(model))
     elif output is None:
         print_lines([model.to_text()])
