@@ -934,10 +934,17 @@ def test_a_prediction_that_cannot_be(model, write, tmp_path):
     tree = model("weather")
     new = write("outlook,temperature,windy\nsunny,80,TRUE\n")
     assert refusal("predict", tree, new) == (
-        f"{new} lacks the column 'humidity' that the tree was fitted with. Its "
+        f"{new} lacks the column 'humidity' that the tree splits on. Its "
         "columns are 'outlook', 'temperature', 'windy'; rename or add what is lacking, "
         "with empty cells if it is not known."
     )
+    # The tree does not split on the temperature; what is there is not read.
+    fewer = write("outlook,temperature,humidity,windy\nsunny,mild,95,TRUE\n")
+    assert output("predict", tree, fewer) == "prediction\nno\n"
+    fewer = write("outlook,humidity,windy,play\nsunny,95,TRUE,no\n")
+    for engine in ("memory", "chunked"):
+        assert output("predict", tree, fewer, "--engine", engine) == "prediction\nno\n"
+    assert "accuracy 1.0000" in output("evaluate", tree, fewer)
     double = write("outlook,temperature,humidity,windy,prediction\nsunny,8,9,TRUE,x\n")
     assert "two columns 'prediction'" in refusal("predict", tree, double, "--keep")
     assert "Give the model first, then the table." in refusal("predict", WEATHER, tree)

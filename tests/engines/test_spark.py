@@ -411,6 +411,10 @@ def test_answers_are_those_of_memory(spark):
     X, added = answered("probabilities")
     assert list(added) == [f"probability of {name}" for name in model.schema.classes]
     assert list(added.values()) == model.predict_proba(X).T.tolist()
+    # Columns that the tree does not split on may be absent.
+    used = [model.schema.names[at] for at in model.used_columns]
+    fewer = predict_rows(model, frame.select(used), keep=True).toArrow()
+    assert fewer["prediction"].to_pylist() == model.predict(fewer).tolist()
 
 
 def test_answers_for_odd_names(spark):

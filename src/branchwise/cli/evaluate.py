@@ -140,7 +140,9 @@ def _evaluate_model(
         file = growth.open(path)
         target = true_column(model.schema, target, file)
         truth = read_truth(model, file, target)
-        named_model, table = read_for_model(model, file, reporter, [target])
+        named_model, table = read_for_model(
+            model, file, reporter, [target], only_used=True
+        )
         say("Predicting")
         with located(file):
             predicted = named_model.predict(table)

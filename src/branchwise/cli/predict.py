@@ -82,7 +82,7 @@ def predict(
         _tell(n_rows, output, reporter)
         return
     with inputs.opened(table_paths[0]) as (file, say):
-        model, table = read_for_model(model, file, reporter)
+        model, table = read_for_model(model, file, reporter, only_used=True)
         say("Predicting")
         columns = file.read_as_is() if keep else {}
         with located(file):

@@ -42,7 +42,7 @@ from branchwise.data.table_schema import (
     Schema,
     Value,
     ValueType,
-    nearest_name,
+    check_used,
     value_type,
 )
 from branchwise.errors import BranchwiseWarning, DataError, quoted
@@ -98,13 +98,16 @@ def _distinct_numbers(
     return unsorted[order], rank.take(codes)
 
 
-def match_columns(frame: Frame, schema: Schema) -> list[int]:
-    """For every column of the schema, its position in the frame."""
+def match_columns(frame: Frame, schema: Schema, used: Sequence[int]) -> list[int]:
+    """For every column of the schema, its position in the frame.
+
+    Of columns with names only those that are used must be there; -1 is an absent one.
+    """
     if frame.named and schema.named:
-        check_absent("X", frame.names, schema.names, "the tree was fitted with")
+        check_used("X", frame.names, schema, used)
         # Further columns are ignored: those of the tree are matched by name.
         position = {name: index for index, name in enumerate(frame.names)}
-        return [position[name] for name in schema.names]
+        return [position.get(name, -1) for name in schema.names]
     if len(frame.names) != len(schema.columns):
         raise DataError(
             f"X has {len(frame.names)} features, but branchwise is expecting "
@@ -122,50 +125,11 @@ def match_columns(frame: Frame, schema: Schema) -> list[int]:
     return list(range(len(schema.columns)))
 
 
-def columns_for(
-    schema: Schema, names: Sequence[str], label: str, besides: Sequence[str] = ()
-) -> dict[str, Column]:
-    """Match the columns of a file with those of a schema.
-
-    Where the schema has no names of the user's and the file does not have its names,
-    columns are taken in their order, but for those ``besides``.
-    """
-    wanted = schema.names
-    if set(wanted) <= set(names) or schema.named:
-        check_absent(label, names, wanted, "the tree was fitted with")
-        return dict(zip(wanted, schema.columns, strict=True))
-    left = [name for name in names if name not in besides]
-    if len(left) != len(wanted):
-        raise DataError(
-            f"The model was fitted on a table of {len(wanted):,} columns without "
-            f"names, so the columns are taken in their order; {label} has "
-            f"{len(left):,}. Leave out the columns that do not belong."
-        )
-    return dict(zip(left, schema.columns, strict=True))
-
-
-def check_absent(
-    label: str, names: Sequence[str], wanted: Sequence[str], that: str
-) -> None:
-    """Reject a table that lacks columns."""
-    known = frozenset(names)
-    absent = [name for name in wanted if name not in known]
-    if absent:
-        columns = "column" if len(absent) == 1 else "columns"
-        unknown = [name for name in names if name not in frozenset(wanted)]
-        raise DataError(
-            f"{label} lacks the {columns} {quoted(absent)} that {that}."
-            f"{nearest_name(absent[0], unknown)} Its columns are "
-            f"{quoted(names, 20)}; rename or add what is lacking, with empty cells if "
-            "it is not known."
-        )
-
-
 def plain_cells(
     frame: Frame, schema: Schema, used: Sequence[int]
 ) -> list[list[Value | None]]:
     """Return the cells of columns of a schema, None where they are missing."""
-    source = match_columns(frame, schema)
+    source = match_columns(frame, schema, used)
     return [
         _plain(as_written(schema.columns[index], frame.column(source[index])))
         for index in used
@@ -293,7 +257,7 @@ def encode_columns(
 
     A policy of "error" allows no missing cells, or no unseen values.
     """
-    source = match_columns(frame, schema)
+    source = match_columns(frame, schema, used)
 
     def encode(index: int) -> NDArray[Any]:
         column = schema.columns[index]

@@ -97,10 +97,10 @@ class Cells:
 
     @cached_property
     def _source(self) -> list[int]:
-        """The position in the table of every column of the schema."""
+        """The position in the table of every column of the schema; -1 is absent."""
         if self.frame.named and self.schema.named:
             position = {name: index for index, name in enumerate(self.frame.names)}
-            return [position[name] for name in self.schema.names]
+            return [position.get(name, -1) for name in self.schema.names]
         return list(range(len(self.schema.columns)))
 
     @cached_property
@@ -109,6 +109,8 @@ class Cells:
 
     def value(self, index: int, row: int) -> Value | None:
         """Return a cell of a column of the schema; None where it is missing."""
+        if self._source[index] < 0:
+            return None
         return self._cell(self._source[index], self.schema.columns[index], row)
 
     def column(self, index: int) -> NDArray[Any]:
@@ -117,6 +119,9 @@ class Cells:
         A missing number is NaN, a missing object is None.
         """
         column = self.schema.columns[index]
+        if self._source[index] < 0:
+            absent = np.nan if column.is_numeric else None
+            return np.full(self.frame.n_rows, absent, type(absent))
         raw = as_written(column, self.frame.column(self._source[index]))
         if isinstance(raw, Numbers) and column.is_numeric:
             return raw.values.astype(np.float64)
@@ -185,7 +190,6 @@ class RowEncoder:
     ) -> None:
         self._schema = schema
         self._used = used
-        self._names = schema.names
         self._allow_missing = allow_missing
         self._allow_unseen = allow_unseen
         #: The names of the last table, and the positions of the columns in use.
@@ -236,9 +240,6 @@ class RowEncoder:
             return None
         if set(map(type, row)) != {str}:
             return None
-        for name in self._names:  # all of them, those that are not in use as well
-            if name not in row:
-                return None
         return [encode(row[name]) for name, encode in self._codes]
 
     def _of_pandas(self, X: Any) -> list[RowCell] | None:
@@ -274,8 +275,7 @@ class RowEncoder:
             position = {name: index for index, name in enumerate(names)}
             if len(position) < len(names):
                 raise _NotPlainError
-            positions = [position[name] for name in self._names]
-            last = names, [positions[index] for index in self._used]
+            last = names, [position[name] for name, _ in self._codes]
             self._last = last
         return last[1]
 

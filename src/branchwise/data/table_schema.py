@@ -228,6 +228,62 @@ def check_names(
             )
 
 
+def columns_for(
+    schema: Schema,
+    names: Sequence[str],
+    label: str,
+    used: Sequence[int],
+    besides: Sequence[str] = (),
+) -> dict[str, Column]:
+    """Match the columns of a file with those of a schema, at least those in use.
+
+    Where the schema has no names of the user's and the file does not have its names,
+    columns are taken in their order, but for those ``besides``.
+    """
+    wanted = schema.names
+    if set(wanted) <= set(names) or schema.named:
+        check_used(label, names, schema, used)
+        known = frozenset(names)
+        return {
+            column.name: column for column in schema.columns if column.name in known
+        }
+    left = [name for name in names if name not in besides]
+    if len(left) != len(wanted):
+        raise DataError(
+            f"The model was fitted on a table of {len(wanted):,} columns without "
+            f"names, so the columns are taken in their order; {label} has "
+            f"{len(left):,}. Leave out the columns that do not belong."
+        )
+    return dict(zip(left, schema.columns, strict=True))
+
+
+def check_used(
+    label: str, names: Sequence[str], schema: Schema, used: Sequence[int]
+) -> None:
+    """Reject a table that lacks columns in use."""
+    wanted = schema.names
+    every = len(used) == len(wanted)
+    that = "the tree was fitted with" if every else "the tree splits on"
+    check_absent(label, names, [wanted[index] for index in used], that)
+
+
+def check_absent(
+    label: str, names: Sequence[str], wanted: Sequence[str], that: str
+) -> None:
+    """Reject a table that lacks columns."""
+    known = frozenset(names)
+    absent = [name for name in wanted if name not in known]
+    if absent:
+        columns = "column" if len(absent) == 1 else "columns"
+        unknown = [name for name in names if name not in frozenset(wanted)]
+        raise DataError(
+            f"{label} lacks the {columns} {quoted(absent)} that {that}."
+            f"{nearest_name(absent[0], unknown)} Its columns are "
+            f"{quoted(names, 20)}; rename or add what is lacking, with empty cells if "
+            "it is not known."
+        )
+
+
 def nearest_name(name: str, names: Sequence[str]) -> str:
     """Return a hint with the most similar name, if there is one."""
     by_case = {other.strip().lower(): other for other in names}

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.arrow import as_arrays
-from branchwise.data.encode import columns_for
 from branchwise.data.frames import Frame, unread
-from branchwise.data.table_schema import Column, Schema, check_names
+from branchwise.data.table_schema import Column, Schema, check_names, columns_for
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.write_table import FileFormat, chunk_writer
@@ -66,6 +65,12 @@ def prediction_names(schema: Schema, what: What) -> list[str]:
     if what == "probabilities":
         return [f"probability of {word(label)}" for label in schema.classes]
     return ["prediction"] if what == "classes" else ["leaf"]
+
+
+def columns_in_use(own: Mapping[str, Column], model: Predicting) -> dict[str, Column]:
+    """Return those of the columns of a table that a model splits on."""
+    used = {model.schema.columns[at].name for at in model.used_columns}
+    return {name: column for name, column in own.items() if column.name in used}
 
 
 def predicted_columns(model: Predicting, rows: object, wanted: Sequence[What]) -> Batch:
@@ -122,12 +127,12 @@ class FilePredictions:
         names = table.names
         added = [n for w in self._wanted for n in prediction_names(model.schema, w)]
         self._kept = kept_columns(keep, names, table.label, added)
-        self._own = columns_for(model.schema, names, table.label)
-        columns = model.schema.columns
+        used = model.used_columns
+        self._own = columns_for(model.schema, names, table.label, used)
+        read = columns_in_use(self._own, model)
         # A tree without splits needs a column as well, to count the rows.
-        used = {columns[at].name for at in list(model.used_columns) or [0]}
-        read = {name: c for name, c in self._own.items() if c.name in used}
-        self._table = replace(table, ignore=(), only=list(read)).for_columns(read)
+        only = list(read) or names[:1]
+        self._table = replace(table, ignore=(), only=only).for_columns(read)
 
     def batches(self) -> Iterator[Batch]:
         """Yield columns by name, chunk by chunk."""

@@ -25,7 +25,6 @@ from branchwise.cli.options import (
 from branchwise.cli.support import Reporter, print_json, print_lines
 from branchwise.cli.support.hints import remark_spellings
 from branchwise.data.columns import Coded, Numbers
-from branchwise.data.encode import columns_for
 from branchwise.data.frames import read_vector
 from branchwise.data.number_format import parse_texts
 from branchwise.data.table_schema import (
@@ -33,10 +32,12 @@ from branchwise.data.table_schema import (
     Schema,
     Value,
     columns_by_type,
+    columns_for,
     number_formats,
     value_type,
 )
 from branchwise.data.weights import check_each_weight
+from branchwise.engines.prediction import columns_in_use
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading, as_number, as_truth
@@ -101,25 +102,35 @@ def check_known_rows(table: str, option: str, others: str | None) -> None:
 
 
 def read_for_model(
-    model: Predictor, file: TableFile, reporter: Reporter, besides: Sequence[str] = ()
+    model: Predictor,
+    file: TableFile,
+    reporter: Reporter,
+    besides: Sequence[str] = (),
+    only_used: bool = False,
 ) -> tuple[Predictor, Any]:
     """Read the columns of a model, each with the type that it had in training.
 
     Returns the model, which now matches the columns by name, and the table. ``besides``
-    are columns that are no attributes, such as the target.
+    are columns that are no attributes, such as the target. Columns that the model does
+    not split on may be absent, and are not read with ``only_used``.
     """
     own_names = columns_of(model, file, reporter, besides)
+    if only_used:
+        own_names = columns_in_use(own_names, model)
     types = columns_by_type(own_names)
     table = file.read(
-        only=list(own_names),
+        # Without splits a column is read as well, to count the rows.
+        only=list(own_names) or file.names[:1],
         text_columns=types["text"],
         number_columns=types["number"],
         boolean_columns=types["boolean"],
         number_formats=number_formats(own_names),
         known_values={name: column.categories for name, column in own_names.items()},
     )
-    remark_spellings(own_names, table, reporter)
-    table = table.rename_columns([own_names[name].name for name in table.column_names])
+    if own_names:
+        remark_spellings(own_names, table, reporter)
+        names = [own_names[name].name for name in table.column_names]
+        table = table.rename_columns(names)
     by_name = copy(model)
     by_name.schema = replace(model.schema, named=True)
     return by_name, table
@@ -132,8 +143,9 @@ def columns_of(
     besides: Sequence[str] = (),
 ) -> dict[str, Column]:
     """Return which columns of a file the model means; tell if by their order."""
-    own_names = columns_for(model.schema, file.names, file.label, besides)
-    if list(own_names) != model.schema.names:
+    used = model.used_columns
+    own_names = columns_for(model.schema, file.names, file.label, used, besides)
+    if any(name != column.name for name, column in own_names.items()):
         reporter.note(
             "the model was fitted on a table without column names; the columns of "
             f"{file.label} are taken in their order."

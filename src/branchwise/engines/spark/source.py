@@ -283,13 +283,14 @@ def spark_predictions(
             f"source must be a DataFrame of Spark. Got {type(frame).__name__}."
         )
     added = _added(model, wanted)
-    names = [column.name for column in model.schema.columns]
+    names = [model.schema.names[at] for at in model.used_columns]
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise DataError(
-            f"The table lacks {quoted(absent)}, which the tree was fitted with. Its "
+            f"The table lacks {quoted(absent)}, which the tree splits on. Its "
             f"columns are {quoted(frame.columns, 20)}; rename or add what is lacking."
         )
+    names = names or frame.columns[:1]  # to count the rows
     kept = kept_columns(keep, frame.columns, "The table", list(added))
     # By position: Spark treats dots in names as access to fields.
     numbered = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
