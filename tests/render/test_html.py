@@ -204,8 +204,8 @@ def test_estimators_keep_the_manners_of_scikit_learn(weather):
 
 def test_every_asset_is_used_and_can_be_read():
     scripts = {path.name for path in ASSETS.iterdir()}
-    others = {"viewer.html", "frame.html", "viewer.css", "charts.css", "picture.css"}
-    assert scripts == {*html.SCRIPTS, *others}
+    others = {"viewer.html", "frame.html", "charts.css", "picture.css"}
+    assert scripts == {*html.SCRIPTS, *html.STYLES, *others}
     for path in ASSETS.iterdir():
         text = path.read_text(encoding="utf-8")
         assert text.count("\n") < 400, path.name

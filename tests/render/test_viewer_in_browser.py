@@ -25,59 +25,9 @@ from branchwise.tree.tree import Tree
 from mixed_trees import ESTIMATORS, random_model, random_models
 from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
 from tree_builder import TreeBuilder
+from viewer_pages import opened_tab, page_opener  # noqa: F401  (fixtures)
 
 pytestmark = IN_BROWSER
-USUAL = {"viewport": {"width": 1200, "height": 760}, "reduced_motion": "reduce"}
-
-
-class Tab:
-    """A page, and all that happens in it that should not."""
-
-    def __init__(self, context):
-        context.set_default_timeout(60_000)
-        self.wrong = []
-        self.page = page = context.new_page()
-        page.on("console", lambda message: self.wrong.append(message.text))
-        page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.on("dialog", lambda dialog: (self.wrong.append("?"), dialog.dismiss()))
-        page.on("request", self._requested)
-
-    def _requested(self, request):
-        if request.url not in (self.url, "data:,", "about:srcdoc"):
-            self.wrong.append(request.url)
-
-    def open(self, path):
-        self.url = path.as_uri()
-        self.page.goto(self.url)
-
-
-@pytest.fixture(scope="module")
-def usual(browser):
-    """The tab that most tests share."""
-    return Tab(browser.new_context(**USUAL))
-
-
-@pytest.fixture
-def show(browser, usual, tmp_path):
-    """Open models; whatever goes wrong in a page fails the test."""
-    tabs = []
-
-    def show(model, title=None, **options):
-        tab = Tab(browser.new_context(**USUAL | options)) if options else usual
-        tabs.append(tab)
-        path = tmp_path / "tree.html"
-        if isinstance(model, str):
-            path.write_text(model, encoding="utf-8")
-        else:
-            model.to_html(path, title)
-        tab.open(path)
-        return tab.page
-
-    yield show
-    for tab in tabs:
-        assert tab.wrong == []
-        if tab is not usual:
-            tab.page.context.close()
 
 
 @pytest.fixture(scope="module")
@@ -243,9 +193,9 @@ def test_zoom_pan_and_fit(show, cars):
     page.mouse.wheel(0, -300)
     wait_until(page, lambda: scale.text_content() != first)
     before = page.locator("#node-0").bounding_box()
-    page.mouse.move(500, 700)
+    page.mouse.move(500, 640)
     page.mouse.down()
-    page.mouse.move(620, 640, steps=3)
+    page.mouse.move(620, 580, steps=3)
     page.mouse.up()
     wait_until_drawn(page)
     after = page.locator("#node-0").bounding_box()

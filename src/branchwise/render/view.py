@@ -251,15 +251,19 @@ SCRIPTS = (
     "words.js",
     "decide.js",
     "shapley.js",
+    "measure.js",
     "layout.js",
     "camera.js",
     "draw.js",
+    "snapshot.js",
     "node_panel.js",
     "case_panel.js",
     "search.js",
     "keys.js",
     "main.js",
 )
+#: The style sheets, joined in this order.
+STYLES = ("viewer.css", "panel.css", "media.css")
 #: What a page needs of the lists of a view; it phrases branches itself.
 LISTS = (
     "n_children",
@@ -308,7 +312,9 @@ def page(view: dict[str, Any], text: str, title: str | None = None) -> str:
 
 def style_and_script() -> tuple[str, str]:
     """Return the style and the script of a page; embedding pages must allow them."""
-    style = "\n".join([*variables(), html.asset(f"{_ASSETS}/viewer.css")])
+    style = "\n".join(
+        [*variables(), *(html.asset(f"{_ASSETS}/{name}") for name in STYLES)]
+    )
     script = "\n".join(html.asset(f"{_ASSETS}/{name}") for name in SCRIPTS)
     return html.markup(style), html.markup(script)
 

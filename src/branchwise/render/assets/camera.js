@@ -2,8 +2,11 @@
 
 const NEAREST = 2.5;
 const FARTHEST = 0.2;
-const FIRST_FARTHEST = 0.75; // at first, what can be read well
+const READABLE = 0.86; // at first, what can be read well
+const FIRST_FARTHEST = 0.66; // where the first split alone does not fit
 const MARGIN = 28;
+const NARROW_MARGIN = 12;
+const LARGEST_FIT = 1.15;
 const REBASE = 50000; // browsers place things far from their origin badly
 
 const stage = byId("stage");
@@ -21,7 +24,7 @@ function windowInPlaces(room) {
   const { width, height } = windowSize();
   const { scale, x, y } = camera;
   return {
-    left: (-x - room) / scale - CARD.width,
+    left: (-x - room) / scale - CARD.most,
     top: (-y - room) / scale - CARD.height,
     right: (width - x + room) / scale,
     bottom: (height - y + room) / scale,
@@ -91,7 +94,7 @@ function bringIntoView(item, smoothly = true) {
   };
   moveTo(
     {
-      x: nearest(camera.x, x, CARD.width, width, room.x),
+      x: nearest(camera.x, x, cardWidth(item), width, room.x),
       y: nearest(camera.y, y, CARD.height, height, room.y),
     },
     smoothly,
@@ -107,42 +110,80 @@ function keepInPlace(item, change) {
   camera.y += (before.y - after.y) * camera.scale;
 }
 
+function margin() {
+  return windowSize().width < NARROW ? NARROW_MARGIN : MARGIN;
+}
+
+/** The scale at which the whole drawing is in the window. */
+function fittingScale() {
+  const { width, height } = windowSize();
+  const { size } = state.items;
+  const spare = 2 * margin();
+  return Math.min((width - spare) / size.width, (height - spare) / size.height);
+}
+
 /** Show the whole drawing, or as much as can be read of it, from the root on. */
 function fit(smoothly = false, farthest = FARTHEST) {
   const { width, height } = windowSize();
   const { size } = state.items;
-  const best = Math.min(
-    (width - 2 * MARGIN) / size.width,
-    (height - 2 * MARGIN) / size.height,
-  );
-  const scale = Math.min(1.15, Math.max(farthest, best));
+  const scale = Math.min(LARGEST_FIT, Math.max(farthest, fittingScale()));
   const root = placeOf(0);
+  const edge = margin();
   const place = (whole, extent, start, card, across) => {
-    if (extent * scale <= whole - MARGIN) return (whole - extent * scale) / 2;
-    if (!across) return MARGIN;
+    if (extent * scale <= whole - edge) return (whole - extent * scale) / 2;
+    if (!across) return edge;
     // Too large: the root in the middle, and no empty room beyond the drawing.
     const middle = whole / 2 - (start + card / 2) * scale;
-    return Math.min(MARGIN, Math.max(whole - MARGIN - extent * scale, middle));
+    return Math.min(edge, Math.max(whole - edge - extent * scale, middle));
   };
   const down = state.direction === "down";
   moveTo(
     {
       scale,
-      x: place(width, size.width, root.x, CARD.width, down),
-      y: place(height, size.height, root.y, CARD.height, !down),
+      x: place(width, size.width, root.x, cardWidth(0), down),
+      y: place(height, size.height, root.y, CARD.height, state.items.kind === "right" || state.items.kind === "close"),
     },
     smoothly,
   );
 }
 
-/** Show a window that has got another size; the first view is fitted again unless it was moved. */
+/** Show several items at once; where they do not fit, the last ones. */
+function showTogether(items) {
+  const { x, y, places } = state.items;
+  const shown = items.map((item) => places.get(item)).filter((at) => at !== undefined);
+  const { width, height } = windowSize();
+  const left = Math.min(...shown.map((at) => x[at]));
+  const top = Math.min(...shown.map((at) => y[at]));
+  const right = Math.max(...shown.map((at) => x[at] + cardWidth(state.items.ids[at])));
+  const bottom = Math.max(...shown.map((at) => y[at])) + CARD.height;
+  const spare = 2 * margin();
+  const best = Math.min((width - spare) / (right - left), (height - spare) / (bottom - top));
+  const scale = Math.min(camera.scale, Math.max(FIRST_FARTHEST, best));
+  const middle = (start, end, whole) => {
+    const last = whole - spare - end * scale;
+    return Math.min((whole - (start + end) * scale) / 2, Math.max(last, spare - start * scale));
+  };
+  moveTo({ scale, x: middle(left, right, width), y: middle(top, bottom, height) });
+  bringIntoView(items.at(-1), false);
+}
+
+/** The first view: what can be read at a glance, as large as the window allows. */
+function showFirst() {
+  openFirst();
+  fit(false, fittingScale() < READABLE ? FIRST_FARTHEST : READABLE);
+}
+
+/** Show a window that has got another size; the first view is made anew unless it was changed. */
 function listenForSize() {
-  const home = { scale: camera.scale, x: camera.x, y: camera.y };
+  const home = () => [camera.scale, camera.x, camera.y, state.items];
+  let before = home();
   new ResizeObserver(() => {
-    const moved = Object.keys(home).some((key) => camera[key] !== home[key]);
-    if (moved) return requestDraw();
-    fit(false, FIRST_FARTHEST);
-    for (const key of Object.keys(home)) home[key] = camera[key];
+    const changed = home().some((part, at) => part !== before[at]);
+    if (!changed) showFirst();
+    else if (state.items.kind !== kindOfDrawing()) layOut();
+    forgetAll();
+    draw();
+    if (!changed) before = home();
   }).observe(stage);
 }
 

@@ -99,7 +99,11 @@ function showWay(arrivals) {
   }
   const largest = [...arrivals].sort((one, other) => other.share - one.share);
   for (const { node } of largest.slice(0, MOST_STEPS)) reveal(node);
-  select(mainArrival(arrivals));
+  const end = mainArrival(arrivals);
+  state.selected = end;
+  layOut();
+  showTogether(wayTo(end));
+  select(end);
 }
 
 function resultOf(row, { arrivals, probabilities, label, number: mean }) {
@@ -206,9 +210,13 @@ function stepWords(node, next, row) {
   if (!numeric && value === UNSEEN) {
     return [bdi(name), " has another value: ", bdi(routeWords(node, TREE.unseenTo[node]))];
   }
-  if (next !== undefined) return [link(next, branchOf(next))];
-  const word = bdi(numeric ? number(value) : values[value]);
-  return [bdi(name), " = ", word, ` has no branch: ${routeWords(node, STOP)}`];
+  const word = numeric ? number(value) : values[value];
+  if (next === undefined) {
+    return [bdi(name), " = ", bdi(word), ` has no branch: ${routeWords(node, STOP)}`];
+  }
+  const alone = !numeric && codesOf(next).length === 1;
+  const where = alone ? [] : [": ", h("span", { class: "muted" }, bdi(edgeOf(next)))];
+  return [link(next, `${name} = ${word}`), ...where];
 }
 
 function missingWords(node, next, row) {

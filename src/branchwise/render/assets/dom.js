@@ -18,9 +18,26 @@ function h(tag, props = {}, ...children) {
   return element;
 }
 
+/** A name on one line. */
+function nameOnCard(text) {
+  return h("bdi", {}, text);
+}
+
 /** A name, set apart so that its direction changes nothing around it. */
 function bdi(text) {
-  return h("bdi", {}, text);
+  return h("bdi", {}, ...withBreaks(text));
+}
+
+const LONG_WORD = 22;
+
+/** A text that may be broken after the joints of a name, as in marital_status; within a
+ * word only where no line could hold it. */
+function withBreaks(text) {
+  if (text.length <= LONG_WORD / 2) return [text];
+  const parts = text.split(/(?<=\p{L}[_./:|+-])(?=[\p{L}\p{N}])/u).flatMap((part) =>
+    part.length <= LONG_WORD || part.includes(" ") ? [part] : part.match(/.{1,16}/gsu),
+  );
+  return parts.flatMap((part, at) => (at ? [h("wbr"), part] : [part]));
 }
 
 function muted(...words) {

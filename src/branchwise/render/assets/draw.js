@@ -72,10 +72,10 @@ function shownPositions() {
 }
 
 function place(card, at) {
-  const { x, y, ids, spacings } = state.items;
+  const { x, y, ids } = state.items;
   card.style.left = `${x[at] - camera.base.x}px`;
   card.style.top = `${y[at] - camera.base.y}px`;
-  card.style.setProperty("--spacing", `${spacings[depthOf(ids[at])]}px`);
+  card.style.width = `${cardWidth(ids[at])}px`;
 }
 
 function mark(card, item) {
@@ -117,36 +117,65 @@ function makeNode(node) {
     "aria-posinset": parent < 0 ? 1 : node - TREE.firstChild[parent] + 1,
     "aria-label": spoken(node),
   });
-  const title = leaf ? predictionOf(node) : columnOf(node).name;
-  const line = leaf ? leafLine(node) : [bdi(predictionOf(node)), ` · ${leafLine(node)}`];
+  const title = titleOf(node);
+  const line = lineOf(node);
   card.append(
-    h("div", { class: "title", title }, bdi(title)),
-    h("div", { class: "line", title: leaf ? false : predictionOf(node) }, line),
+    h("div", { class: "title", title }, nameOnCard(title)),
+    h("div", { class: "line", title: line }, nameOnCard(line)),
     NUMBERS ? scaleBar(node) : classBar(node),
   );
-  if (!NUMBERS) card.style.setProperty("--own", colourOf(DATA.label[node]));
-  if (node > 0) {
-    const title = edgeOf(node, 200);
-    card.append(h("div", { class: "edge", title }, bdi(edgeOf(node))));
-  }
+  const tint = tintOf(node);
+  card.style.setProperty("--own", tint.colour);
+  card.style.setProperty("--tint", `${tint.share}%`);
+  if (node > 0) card.append(edge(node));
   if (!leaf) card.append(h("span", { class: "knob", "aria-hidden": "true" }));
   return card;
 }
 
-function leafLine(node) {
+function edge(node) {
+  const { edges, kind } = state.items;
+  const lines = edges.get(node) ?? edgeLines(node, kind, cardWidth(node));
+  const words = lines.map((line) => h("span", {}, nameOnCard(line)));
+  return h("div", { class: "edge", title: edgeOf(node, 200) }, words);
+}
+
+/** The words of a card and how they are set: [text, kind], for the room that they need. */
+function wordsOf(item) {
+  if (item >= 0) return [[`${titleOf(item)}?`, "title"], [lineOf(item), "line"]];
+  const [title, line] = moreWords(nodeOf(item));
+  return [[title, "title"], [line, "line"]];
+}
+
+function titleOf(node) {
+  return isLeaf(node) ? predictionOf(node) : columnOf(node).name;
+}
+
+/** What a card says below its title, the share first: "76 % <=50K · 32,561". */
+function lineOf(node) {
   const all = TREE.cases[node];
   if (NUMBERS) {
-    const spread = DATA.deviation[node];
-    return `${counted(all, "case")}${spread ? `, ± ${rounded(spread, 3)}` : ""}`;
+    const spread = DATA.deviation[node] ? `± ${rounded(DATA.deviation[node], 3)}` : "";
+    const mean = isLeaf(node) ? "" : DATA.prediction[node];
+    const said = [mean, spread].filter(Boolean).join(" ");
+    return [said, counted(all, "case")].filter(Boolean).join(" · ");
   }
-  const label = DATA.label[node];
+  const label = state.watched ?? DATA.label[node];
+  const name = isLeaf(node) && state.watched === null ? "" : ` ${DATA.classes[label]}`;
+  if (!WEIGHTED) {
+    const share = wholePercent(classWeights(node)[label] / TREE.weight[node]);
+    return name ? `${share}${name} · ${cases(all)}` : `${share} of ${counted(all, "case")}`;
+  }
+  const share = wholePercent(classWeights(node)[label] / TREE.weight[node]);
   const right = classCases(node)?.[label];
-  if (right === all) return counted(all, "case");
-  const whole = (part, of) => `${Math.round((100 * part) / of)} %`;
-  const found = `${cases(right)} of ${cases(all)}`;
-  if (!WEIGHTED) return `${found}, ${whole(right, all)}`;
-  const weighed = whole(classWeights(node)[label], TREE.weight[node]);
-  return `${right === undefined ? counted(all, "case") : found}, ${weighed} of weight`;
+  const of = right === undefined ? "" : `${cases(right)} of `;
+  return `${share} of weight${name} · ${of}${counted(all, "case")}`;
+}
+
+/** The colour of a node and how much of it a leaf has as its ground. */
+function tintOf(node) {
+  if (!NUMBERS) return { colour: colourOf(DATA.label[node]), share: 11 };
+  const place = (DATA.mean[node] - TREE.low) / (TREE.high - TREE.low || 1);
+  return { colour: "var(--number)", share: Math.round(4 + 30 * place) };
 }
 
 /** A node for those who hear it. */
@@ -159,8 +188,7 @@ function spoken(node) {
 }
 
 function makeMore(node) {
-  const rest = TREE.nChildren[node] - shownBranches(node);
-  const words = `${grouped(rest)} more`;
+  const [title, line] = moreWords(node);
   return h(
     "div",
     {
@@ -168,15 +196,20 @@ function makeMore(node) {
       role: "treeitem",
       "data-item": -1 - node,
       "aria-level": TREE.depth[node] + 2,
-      "aria-label": `${words} branches; Enter shows the next ${NEXT_PAGE}`,
+      "aria-label": `${title.slice(2)} branches; Enter shows the next ${NEXT_PAGE}`,
     },
-    h("div", { class: "title" }, `… ${words}`),
-    h("div", { class: "line" }, `show the next ${Math.min(rest, NEXT_PAGE)}`),
+    h("div", { class: "title" }, title),
+    h("div", { class: "line" }, line),
   );
 }
 
-/** Shares of the classes; small ones of many are put together. */
-function classBar(node) {
+function moreWords(node) {
+  const rest = TREE.nChildren[node] - shownBranches(node);
+  return [`… ${grouped(rest)} more`, `show the next ${Math.min(rest, NEXT_PAGE)}`];
+}
+
+/** Shares of the classes with their colours; small ones of many are put together. */
+function barShares(node) {
   const whole = TREE.weight[node];
   let rest = 0;
   const parts = [];
@@ -184,14 +217,17 @@ function classBar(node) {
     const share = weight / whole;
     if (!share) return;
     if (share < 0.015 || !hasOwnColour(label)) rest += share;
-    else parts.push(segment(share, colourOf(label)));
+    else parts.push({ share, colour: colourOf(label) });
   });
-  if (rest) parts.push(segment(rest, SHARED_COLOUR));
-  return h("div", { class: "bar", "aria-hidden": "true" }, parts);
+  if (rest) parts.push({ share: rest, colour: SHARED_COLOUR });
+  return parts;
 }
 
-function segment(share, background) {
-  return h("i", { style: { flexGrow: String(share), background } });
+function classBar(node) {
+  const parts = barShares(node).map(({ share, colour }) =>
+    h("i", { style: { flexGrow: String(share), background: colour } }),
+  );
+  return h("div", { class: "bar", "aria-hidden": "true" }, parts);
 }
 
 /** The mean as a point on the scale of all nodes, in a band of ± deviation. */
@@ -212,7 +248,7 @@ function scaleBar(node) {
 }
 
 function drawLinks() {
-  const { ids, parents, x, y, widths } = state.items;
+  const { ids, parents, x, y } = state.items;
   const part = drawn.everything
     ? { left: -Infinity, top: -Infinity, right: Infinity, bottom: Infinity }
     : windowInPlaces(40);
@@ -227,8 +263,8 @@ function drawLinks() {
     if (!crosses) continue;
     const path = drawn.paths[used] ?? newPath();
     used++;
-    path.setAttribute("d", curve(parent, at));
-    path.setAttribute("stroke-width", widths[at].toFixed(2));
+    path.setAttribute("d", curve(parent, at, camera.base));
+    path.setAttribute("stroke-width", lineWidth(at).toFixed(2));
     path.classList.toggle("on-way", ids[at] >= 0 && state.way.has(ids[at]));
   }
   while (drawn.paths.length > used) drawn.paths.pop().remove();
@@ -242,24 +278,39 @@ function newPath() {
 }
 
 /** From the side of a card, bent at once, then straight to the branch's name. */
-function curve(parent, at) {
-  const { x, y, ids, spacings, offsets } = state.items;
-  const { base } = camera;
+function curve(parent, at, base) {
+  const { x, y, ids, spacings, offsets, kind } = state.items;
   const most = CARD.height / 2 - 4;
-  const spare = ids[at] < 0 ? 0 : 6; // the name hides the rest of the line
+  const spare = ids[at] < 0 || kind === "close" ? 0 : 6; // the name hides the rest of the line
   const shift = Math.max(-most, Math.min(most, offsets[at]));
   if (state.direction === "down") {
-    const x1 = x[parent] - base.x + CARD.width / 2 + shift;
+    const x1 = x[parent] - base.x + cardWidth(ids[parent]) / 2 + shift;
     const y1 = y[parent] - base.y + CARD.height;
-    const x2 = x[at] - base.x + CARD.width / 2;
+    const x2 = x[at] - base.x + cardWidth(ids[at]) / 2;
     const y2 = y[at] - base.y;
     const bend = y1 + 52;
     return `M${x1} ${y1}C${x1} ${y1 + 30} ${x2} ${bend - 30} ${x2} ${bend}V${y2 - spare}`;
   }
-  const x1 = x[parent] - base.x + CARD.width;
+  if (kind === "outline") {
+    return elbow(x[parent] - base.x, y[parent] - base.y, x[at] - base.x, y[at] - base.y);
+  }
+  const x1 = x[parent] - base.x + cardWidth(ids[parent]);
   const y1 = y[parent] - base.y + CARD.height / 2 + shift;
   const x2 = x[at] - base.x;
   const y2 = y[at] - base.y + CARD.height / 2;
-  const bend = x2 - spacings[depthOf(ids[at])] - 4;
-  return `M${x1} ${y1}C${x1 + 30} ${y1} ${bend - 30} ${y2} ${bend} ${y2}H${x2 - spare}`;
+  const bend = kind === "close" ? x2 : x2 - spacings[depthOf(ids[at])] - 2;
+  return `M${x1} ${y1}C${x1 + 26} ${y1} ${bend - 26} ${y2} ${bend} ${y2}H${x2 - spare}`;
+}
+
+/** In an outline: from below a card down, and to the side of the branch. */
+function elbow(parentX, parentY, x, y) {
+  const left = parentX + GAP.indent / 2;
+  const side = y + CARD.height / 2;
+  return `M${left} ${parentY + CARD.height}V${side - 9}Q${left} ${side} ${left + 9} ${side}H${x}`;
+}
+
+function lineWidth(at) {
+  const { widths, kind } = state.items;
+  if (kind !== "outline") return widths[at];
+  return Math.max(THINNEST, (widths[at] * OUTLINE_THICKEST) / THICKEST);
 }

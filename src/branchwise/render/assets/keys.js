@@ -10,6 +10,8 @@ const KEYS = [
   ["1 … 9, *", "open the tree to that depth, open all of it"],
   ["t", "try a case"],
   ["r", "grow to the right or down (arrow keys turn with it)"],
+  ["p", "hide or show the panel"],
+  ["s", "save the picture as SVG or PNG, print it"],
   ["d", "light or dark"],
   ["?", "this help"],
 ];
@@ -30,6 +32,8 @@ const ANYWHERE = {
   "*": () => setDepth(TREE.maxDepth),
   t: () => openTab("case", true),
   r: turn,
+  p: switchPanel,
+  s: openSaving,
   d: switchTheme,
 };
 
@@ -58,12 +62,12 @@ function withModifier(event) {
   return event.ctrlKey || event.metaKey || event.altKey;
 }
 
+/** Keys of the tree, from the start and wherever nothing else takes them. */
 function onTreeKey(event) {
-  if (withModifier(event)) return;
   const turned = state.direction === "down" ? TURNED[event.key] : undefined;
   const key = turned ?? event.key;
   const to = destination(key, state.selected);
-  const acts = key === "Enter" || key === " ";
+  const acts = (key === "Enter" || key === " ") && !event.target.closest("button, summary");
   if (to === undefined && !acts) return;
   event.preventDefault();
   if (acts) openOrClose(state.selected, true);
@@ -73,6 +77,7 @@ function onTreeKey(event) {
 /** Keys that work wherever one is, unless one is writing. */
 function onKey(event) {
   if (withModifier(event) || event.target.closest("input, select, textarea, dialog")) return;
+  if (!event.target.closest("#panel, #save")) onTreeKey(event);
   const digit = /^[1-9]$/.test(event.key);
   const action = digit ? () => setDepth(Number(event.key)) : ANYWHERE[event.key];
   if (!action) return;

@@ -1,22 +1,29 @@
 // Which nodes are open, and where everything that is open has its place.
 //
 // The tree grows along one axis ("along", by depth) and is spread over the other
-// ("across", one row for everything that ends). An item is a node, or what stands for
-// the branches of a node that are not shown: -1 - node.
+// ("across", one row for everything that ends). The kind of a drawing says where: "right"
+// has the names of branches beside the cards, "close" above them, which takes less of the
+// width; "down" grows down; "outline", for narrow windows, has a row for every item, its
+// branches below and a little to the right. An item is a node, or what stands for the
+// branches of a node that are not shown: -1 - node.
 
-const CARD = { width: 204, height: 62 };
-const ROOM = {
-  right: { across: CARD.height + 16, along: CARD.width + 60 },
-  down: { across: CARD.width + 22, along: CARD.height + 88 },
-};
+// Cards are as wide as the words of their level; those of huge trees are all alike.
+const CARD = { height: 62, least: 116, usual: 220, most: 340, sides: 28 };
+const GAP = { across: 16, right: 42, close: 56, indent: 26, down: 26, level: 58 };
+const EDGE = { line: 16, right: 150, down: 200, beyond: 26 }; // names of branches
+const EDGE_LINES = { right: 4, down: 4, close: 2, outline: 2 };
+const MEASURED = 20000; // items whose words are measured
+const NARROW = 600; // windows that show an outline
 const PAGE = 10; // branches shown at first, of nodes that have many more
 const FULL = 14; // up to this many are all shown
 const NEXT_PAGE = 100;
-const FIRST_CARDS = 26; // about so many are open at first
-const FIRST_DEPTH = 3;
-const FARTHEST_ROWS = 3; // between a node and its first branch
+const FIRST_CARDS = 40; // at most so many are open at first
+const FIRST_TRIALS = 60;
+const FARTHEST_ROWS = 2; // between a node and its first branch, where many are open
+const MANY = 60;
 const THICKEST = 18; // the line of all cases
 const THINNEST = 1.4;
+const OUTLINE_THICKEST = 8;
 
 const state = {
   open: new Uint8Array(TREE.count),
@@ -27,6 +34,8 @@ const state = {
   matches: [],
   matching: new Set(),
   direction: "right",
+  close: false, // names of branches above the cards
+  watched: null, // the class whose share all cards show
   items: null, // what layOut returns
 };
 
@@ -40,18 +49,36 @@ function nodeOf(item) {
   return item < 0 ? -1 - item : item;
 }
 
-/** Open what can be taken in at a glance. */
+/** Open what can be read at a glance, with names where they leave room for more of it. */
 function openFirst() {
+  state.close = true;
+  const close = openReadable();
+  state.close = false;
+  if (openReadable() >= close) return;
+  state.close = true;
+  openReadable();
+}
+
+/** Open level by level, large branches first, what fits; return the number of cards. */
+function openReadable() {
+  state.open.fill(0);
+  const waiting = [0];
   let cards = 1;
-  for (let node = 0; node < TREE.count; node++) {
-    if (TREE.depth[node] >= FIRST_DEPTH || cards >= FIRST_CARDS) break;
-    const parent = TREE.parent[node];
-    if (isLeaf(node) || (parent >= 0 && !state.open[parent])) continue;
-    const more = shownBranches(node);
-    if (cards + more > FIRST_CARDS && node > 0) continue;
+  for (let trial = 0; waiting.length && trial < FIRST_TRIALS; trial++) {
+    const node = waiting.shift();
+    if (isLeaf(node) || (node && cards + shownBranches(node) > FIRST_CARDS)) continue;
     state.open[node] = 1;
-    cards += more;
+    layOut();
+    if (node && fittingScale() < READABLE) {
+      state.open[node] = 0;
+      continue;
+    }
+    cards += shownBranches(node);
+    waiting.push(...childrenOf(node).slice(0, shownBranches(node)));
+    waiting.sort((a, b) => TREE.depth[a] - TREE.depth[b] || TREE.weight[b] - TREE.weight[a]);
   }
+  layOut();
+  return cards;
 }
 
 function openToDepth(depth) {
@@ -122,23 +149,74 @@ function layOut() {
   const across = new Float64Array(count);
   const ends = new Uint8Array(count).fill(1);
   for (const parent of parents) if (parent >= 0) ends[parent] = 0;
+  const kind = kindOfDrawing();
+  const down = kind === "down";
+  const outline = kind === "outline";
   let row = 0;
-  for (let at = 0; at < count; at++) if (ends[at]) across[at] = row++;
-  centre(parents, ends, across);
-  const along = startsOfLevels(ids);
-  const room = ROOM[state.direction].across;
+  for (let at = 0; at < count; at++) if (ends[at] || outline) across[at] = row++;
+  if (!outline) centre(parents, ends, across);
+  stage.dataset.kind = kind;
+  const words = measured(ids, kind);
+  const along = startsOfLevels(words, kind);
+  const room = down ? words.cards[0] + GAP.down : CARD.height + GAP.across + words.above;
   const x = new Float64Array(count);
   const y = new Float64Array(count);
-  const down = state.direction === "down";
   const places = new Map();
   for (let at = 0; at < count; at++) {
     const main = along.starts[depthOf(ids[at])];
     x[at] = down ? across[at] * room : main;
-    y[at] = down ? main : across[at] * room;
+    y[at] = down ? main : across[at] * room + words.above;
     places.set(ids[at], at);
   }
   const lines = linesBetween(ids, parents);
-  state.items = { ids, parents, x, y, places, spacings: along.spacings, size: extent(x, y), ...lines };
+  const { edges, cards } = words;
+  const drawing = { ids, parents, x, y, places, edges, cards, kind, ...along, ...lines };
+  state.items = { ...drawing, size: extent(drawing) };
+}
+
+function kindOfDrawing() {
+  if (state.direction === "down") return "down";
+  if (windowSize().width < NARROW) return "outline";
+  return state.close ? "close" : "right";
+}
+
+function namesAbove(kind) {
+  return kind === "outline" || kind === "close";
+}
+
+/** The width of a card, which all of its level have. */
+function cardWidth(item) {
+  return state.items.cards[depthOf(item)];
+}
+
+/** The widths of cards and the lines of branches' names, as their words need them. */
+function measured(ids, kind) {
+  let deepest = 0;
+  for (const item of ids) deepest = Math.max(deepest, depthOf(item));
+  const cards = new Float64Array(deepest + 1).fill(CARD.least);
+  const few = ids.length <= MEASURED;
+  if (!few) cards.fill(CARD.usual);
+  const wide = (item) => Math.max(...wordsOf(item).map(([text, kind]) => widthOf(text, kind)));
+  for (const item of few ? ids : []) {
+    const depth = depthOf(item);
+    cards[depth] = Math.min(CARD.most, Math.max(cards[depth], wide(item) + CARD.sides));
+  }
+  // Where the tree grows down, neighbours are of all levels.
+  if (kind === "down") cards.fill(cards.reduce((a, b) => Math.max(a, b)));
+  const edges = new Map();
+  let nLines = 0;
+  for (const item of few ? ids : []) {
+    if (item > 0) edges.set(item, edgeLines(item, kind, cards[depthOf(item)]));
+    nLines = Math.max(nLines, edges.get(item)?.length ?? 0);
+  }
+  const above = namesAbove(kind) ? EDGE.line * Math.max(nLines, 1) : 0;
+  return { cards, edges, above, deepest };
+}
+
+/** The name of a branch in lines; above its card it is hardly wider than that. */
+function edgeLines(node, kind, width) {
+  const most = EDGE[kind] ?? width + EDGE.beyond;
+  return inLines(edgeOf(node), "edge", most, EDGE_LINES[kind]);
 }
 
 /** How thick each item's line is, and where it leaves the side of its parent. */
@@ -164,13 +242,14 @@ function thickness(item) {
   return Math.max(THINNEST, (THICKEST * weight) / TREE.weight[0]);
 }
 
-/** Put parents in the middle of their branches, the last ones first; but never far
- * from the first branch, so that wherever one is in a large tree there is a way on. */
+/** Put parents in the middle of their branches, the last ones first; but in a large tree
+ * never far from the first branch, so that wherever one is there is a way on. */
 function centre(parents, ends, across) {
   const last = new Float64Array(parents.length).fill(NaN);
   const first = new Float64Array(parents.length);
+  const farthest = parents.length > MANY ? FARTHEST_ROWS : Infinity;
   for (let at = parents.length - 1; at >= 0; at--) {
-    if (!ends[at]) across[at] = first[at] + Math.min((last[at] - first[at]) / 2, FARTHEST_ROWS);
+    if (!ends[at]) across[at] = first[at] + Math.min((last[at] - first[at]) / 2, farthest);
     const parent = parents[at];
     if (parent < 0) continue;
     if (Number.isNaN(last[parent])) last[parent] = across[at];
@@ -178,33 +257,38 @@ function centre(parents, ends, across) {
   }
 }
 
-/** Where the levels start; those with longer names of branches have more room. */
-function startsOfLevels(ids) {
-  let deepest = 0;
-  for (const item of ids) deepest = Math.max(deepest, depthOf(item));
-  const letters = new Int32Array(deepest + 1);
-  for (const item of ids) {
-    if (item <= 0) continue;
-    const depth = TREE.depth[item];
-    if (letters[depth] < 24) letters[depth] = Math.max(letters[depth], edgeOf(item).length);
+/** Where the levels start, and the room for the names of branches before each. */
+function startsOfLevels({ cards, edges, deepest }, kind) {
+  const down = kind === "down";
+  const spacings = new Float64Array(deepest + 1).fill(down || !edges.size ? EDGE.right : 30);
+  const lines = new Float64Array(deepest + 1).fill(1);
+  for (const [node, words] of edges) {
+    const depth = TREE.depth[node];
+    lines[depth] = Math.max(lines[depth], words.length);
+    if (down) continue;
+    const widest = Math.max(...words.map((line) => widthOf(line, "edge")));
+    spacings[depth] = Math.max(spacings[depth], widest + 16);
   }
-  const spacings = new Float64Array(deepest + 1);
   const starts = new Float64Array(deepest + 1);
   for (let depth = 1; depth <= deepest; depth++) {
-    spacings[depth] = Math.min(180, Math.max(40, 24 + 7.6 * letters[depth]));
-    const label = state.direction === "right" ? spacings[depth] : 0;
-    starts[depth] = starts[depth - 1] + ROOM[state.direction].along + label;
+    const step = {
+      right: cards[depth - 1] + GAP.right + spacings[depth],
+      close: cards[depth - 1] + GAP.close,
+      down: CARD.height + GAP.level + EDGE.line * (1 + lines[depth]),
+      outline: GAP.indent,
+    };
+    starts[depth] = starts[depth - 1] + step[kind];
   }
   return { spacings, starts };
 }
 
-function extent(x, y) {
+/** The size of the drawing, with what sticks out: knobs and names above cards. */
+function extent({ ids, x, y, cards }) {
   let width = 0;
   let height = 0;
   for (let at = 0; at < x.length; at++) {
-    width = Math.max(width, x[at]);
+    width = Math.max(width, x[at] + cards[depthOf(ids[at])]);
     height = Math.max(height, y[at]);
   }
-  // The knobs of closed nodes stick out.
-  return { width: width + CARD.width + 30, height: height + CARD.height + 12 };
+  return { width: width + 30, height: height + CARD.height + 12 };
 }

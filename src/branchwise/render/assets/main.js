@@ -48,10 +48,14 @@ function forget(item) {
   drawn.cards.delete(item);
 }
 
+function forgetAll() {
+  for (const item of [...drawn.cards.keys()]) forget(item);
+}
+
 /** Draw everything anew, after something about all of it has changed. */
 function redraw() {
   if (state.selected < 0 || !isShown(state.selected)) state.selected = 0;
-  for (const item of [...drawn.cards.keys()]) forget(item);
+  forgetAll();
   layOut();
   fit(false, 0.6);
   if (state.selected) bringIntoView(state.selected, false);
@@ -80,6 +84,13 @@ function setTheme(theme) {
   byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
 }
 
+/** Give the tree the whole window, or the panel its place again. */
+function switchPanel() {
+  const hidden = root.dataset.panel !== "hidden";
+  root.dataset.panel = hidden ? "hidden" : "shown";
+  byId("side").setAttribute("aria-pressed", String(hidden));
+}
+
 function switchTheme() {
   setTheme(root.dataset.theme === "dark" ? "light" : "dark");
 }
@@ -101,6 +112,7 @@ function buildTools() {
     scale: () => zoomBy(1 / camera.scale),
     fit: () => fit(true),
     turn,
+    side: switchPanel,
     theme: switchTheme,
     help: () => byId("keys").showModal(),
     "tab-node": () => openTab("about"),
@@ -151,14 +163,37 @@ function buildLegend() {
     key(h("span", { class: "scale small" }, marks), ` ${mean} ± deviation, ${ends}`);
     return;
   }
-  const labels = range(0, DATA.classes.length).filter(hasOwnColour);
-  for (const label of labels) {
-    const name = DATA.classes[label];
-    key(swatch(colourOf(label)), h("span", { class: "name", title: name }, bdi(name)));
+  for (const { name, colour, label } of legendKeys()) {
+    const parts = [swatch(colour), h("span", { class: "name" }, bdi(name))];
+    if (label === undefined) {
+      key(...parts);
+      continue;
+    }
+    const title = "Show the share of this class on all cards";
+    const props = { class: "key", "aria-pressed": "false", "data-class": label, title };
+    byId("legend").append(button(parts, () => watch(label), props));
   }
-  const rest = DATA.classes.length - labels.length;
-  if (rest) key(swatch(SHARED_COLOUR), `${grouped(rest)} others`);
   if (WEIGHTED) key("bars: shares of weight");
+}
+
+/** The names and colours of the classes; those without a colour of their own are one key. */
+function legendKeys() {
+  const labels = range(0, DATA.classes.length).filter(hasOwnColour);
+  const keyOf = (label) => ({ name: DATA.classes[label], colour: colourOf(label), label });
+  const keys = labels.map(keyOf);
+  const rest = DATA.classes.length - labels.length;
+  return rest ? [...keys, { name: `${grouped(rest)} others`, colour: SHARED_COLOUR }] : keys;
+}
+
+/** Let all cards show the share of one class; once more, that of their own prediction. */
+function watch(label) {
+  state.watched = state.watched === label ? null : label;
+  for (const key of byId("legend").querySelectorAll("button")) {
+    key.setAttribute("aria-pressed", String(Number(key.dataset.class) === state.watched));
+  }
+  forgetAll();
+  keepInPlace(nodeOf(state.selected), layOut);
+  draw();
 }
 
 /** On paper the whole tree that is open, in light colours, as wide as the paper. */
@@ -197,7 +232,6 @@ function listenForClicks() {
     const item = itemAt(event);
     if (Number(item) >= 0 && !event.target.closest(".knob")) openOrClose(Number(item), true);
   });
-  host.addEventListener("keydown", onTreeKey);
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", (event) => {
     const to = event.target.closest("[data-goto]");
@@ -216,10 +250,9 @@ function start() {
   followTheSystem();
   root.dataset.direction = state.direction;
   byId("app").hidden = false;
-  for (const build of [buildSummary, buildLegend, buildTools, buildHelp, buildForm]) build();
-  openFirst();
-  layOut();
-  fit(false, FIRST_FARTHEST);
+  for (const build of [buildSummary, buildLegend, buildTools]) build();
+  for (const build of [buildSaving, buildHelp, buildForm]) build();
+  showFirst();
   draw();
   tellWhere(0);
   showNode(0);

@@ -43,15 +43,24 @@ function grouped(count) {
   return count.toLocaleString("en-US");
 }
 
-/** An impurity, a gain or a score. */
+/** An impurity, a gain or a score: three decimals, more where it is small, fewer where large. */
 function figure(value) {
   const size = Math.abs(value);
   if (!size) return "0";
-  return size < 1e-4 || size >= 1e6 ? rounded(value, 4) : value.toFixed(3);
+  if (size < 1e-4 || size >= 1e6) return rounded(value, 4);
+  return size < 0.1 || size >= 100 ? rounded(value, 3) : value.toFixed(3);
 }
 
 function percent(part, whole) {
   return `${Math.floor(1000 * (part / whole) + 0.5) / 10} %`;
+}
+
+/** A share in whole per cent; only all of it is 100 %, and only nothing 0 %. */
+function wholePercent(share) {
+  const whole = Math.round(100 * share);
+  if (whole === 100 && share < 1) return "> 99 %";
+  if (whole === 0 && share > 0) return "< 1 %";
+  return `${whole} %`;
 }
 
 function counted(count, noun, plural = `${noun}s`) {
