@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from branchwise import datasets
-    from branchwise.data.checks import Finding, inspect_table
+    from branchwise.data.checks import Finding
     from branchwise.data.encoded_table import EncodedTable
     from branchwise.ensemble.stored_model import load
     from branchwise.errors import (
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from branchwise.model import Model, pruning_path
     from branchwise.predict import predict_rows
     from branchwise.recipe import Recipe
+    from branchwise.text.findings import inspect_table
 
 __version__ = "0.1.0"
 
@@ -75,7 +76,7 @@ __all__ = [
 #: Public names by the module that has them; imported on first use, so that
 #: ``import branchwise`` is fast.
 _MODULES = {
-    "data.checks": ("Finding", "inspect_table"),
+    "data.checks": ("Finding",),
     "data.encoded_table": ("EncodedTable",),
     "ensemble.stored_model": ("load",),
     "errors": (
@@ -105,6 +106,7 @@ _MODULES = {
     "model": ("Model", "pruning_path"),
     "predict": ("predict_rows",),
     "recipe": ("Recipe",),
+    "text.findings": ("inspect_table",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 

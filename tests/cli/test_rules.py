@@ -134,7 +134,7 @@ def test_generalised(tree):
     document = json.loads(output(*both, "--format", "json"))
     assert document == {
         **json.loads(listed.to_json()),
-        "table": json.loads(json.dumps(table.document())),
+        "table": json.loads(json.dumps(table.to_dict())),
     }
     lines = list(csv.DictReader(io.StringIO(output(*both, "--format", "csv"))))
     assert [line["conditions"] for line in lines] == table.to_columns()["conditions"]

@@ -6,12 +6,17 @@ import io
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.inspection import permutation_importance
-from sklearn.metrics import ConfusionMatrixDisplay
+from sklearn.inspection import (
+    DecisionBoundaryDisplay,
+    PartialDependenceDisplay,
+    permutation_importance,
+)
+from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
 
 import branchwise
 from branchwise import (
@@ -82,6 +87,34 @@ def test_displays_and_inspection_of_a_model_from_a_file(tmp_path: Path) -> None:
     assert shown.confusion_matrix.sum() == len(X)
     found = permutation_importance(opened, X, y, n_repeats=2, random_state=0)
     assert len(found.importances_mean) == X.shape[1]
+
+
+@pytest.mark.parametrize("estimator", [CARTClassifier(max_depth=3), ESTIMATORS[5]])
+def test_curves_and_boundaries_of_a_model_from_a_file(estimator: Any) -> None:
+    X, _ = mixed(120)
+    X, y = X[["income", "age"]], np.where(X["income"].fillna(0) > 0, "high", "low")
+    opened = branchwise.load(clone(estimator).fit(X, y).to_bytes()).to_estimator()
+    curve = RocCurveDisplay.from_estimator(opened, X, y)
+    assert curve.roc_auc == 1.0
+    known = X.fillna(0.0)
+    shown = PartialDependenceDisplay.from_estimator(opened, known, ["income"])
+    dependence = shown.pd_results[0]["average"][0]
+    assert dependence[0] > dependence[-1]  # of the class "low"
+    boundary = DecisionBoundaryDisplay.from_estimator(
+        opened, known, response_method="predict_proba", grid_resolution=5
+    )
+    assert boundary.response.shape == (5, 5)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("estimator", [ESTIMATORS[0], ESTIMATORS[4], ESTIMATORS[5]])
+def test_one_row_as_a_dict_or_a_series(estimator: Any) -> None:
+    trained, X, _ = fitted(estimator)
+    opened = branchwise.load(trained.to_bytes())
+    row, first = X.iloc[0], trained.predict(X)[:1]
+    for one in (row, row.to_dict(), [row.to_dict()]):
+        for able in (trained, opened, opened.to_estimator()):
+            assert np.array_equal(able.predict(one), first)
 
 
 def test_load_takes_paths_files_and_bytes(tmp_path: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_hold_out_has_intervals_of_its_own():
         score = found[name]
         assert score.low <= score.mean <= score.high
     again = cross_validated(ID3Classifier(), VOTES.X, VOTES.y, hold_out=0.3)
-    assert again.document()["scores"] == found.document()["scores"]
+    assert again.to_dict()["scores"] == found.to_dict()["scores"]
     other = cross_validated(ID3Classifier(), IRIS.X, IRIS.y, hold_out=0.3, seed=1)
     first = cross_validated(ID3Classifier(), IRIS.X, IRIS.y, hold_out=0.3)
     assert other.confusion.tolist() != first.confusion.tolist()
@@ -172,7 +172,7 @@ def test_classes_of_few_rows_are_scored_where_they_are():
     assert not math.isnan(found["AUC"].mean)
     assert math.isnan(found.classes[3].precision.folds[0])
     assert found.confusion.sum() == 60
-    json.dumps(found.document(), allow_nan=False)
+    json.dumps(found.to_dict(), allow_nan=False)
     assert "-" in str(found)
     assert cross_validated(ID3Classifier(), X, y, hold_out=0.2).n_rows == 60
 
@@ -228,7 +228,7 @@ def test_labels_may_be_numbers_or_truths():
     for y in (numbers, numbers.astype(bool)):
         found = compare(["id3", "sklearn"], VOTES.X, y, cv=3)
         assert found["id3"]["accuracy"].mean > 0.9
-        json.dumps(found.document(), allow_nan=False)
+        json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_reports_as_text():

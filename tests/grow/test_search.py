@@ -335,7 +335,7 @@ def test_the_best_first_and_the_smallest_within_one_standard_error():
     assert rows[4][:4] == ["4", "100", "none", "true"]
     assert rows[1][3] == ""
     assert len(rows) == 6
-    json.dumps(found.document(), allow_nan=False)
+    json.dumps(found.to_dict(), allow_nan=False)
     assert str(found).splitlines()[1].split()[0] == "2"
     assert list(found.lines(2))[-1] == "... and 3 more"
 

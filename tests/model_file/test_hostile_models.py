@@ -430,7 +430,7 @@ def test_a_text_of_a_file_stays_text_in_generalised_rules(field, hostile):
             no_links(one.to_markdown())
         only_printed(rules.to_text())
         is_json(rules.to_json())
-        is_json(json.dumps(table.document()))
+        is_json(json.dumps(table.to_dict()))
 
 
 @AMOUNTS

@@ -494,7 +494,7 @@ def test_a_frame_without_the_library(monkeypatch):
 def test_json_has_every_number():
     rules = weather().rules(simplify=True)
     document = json.loads(rules.to_json())
-    assert document == json.loads(json.dumps(rules.document()))
+    assert document == json.loads(json.dumps(rules.to_dict()))
     assert (document["format"], document["version"]) == ("branchwise-rules", 1)
     assert (document["target"], document["classes"]) == ("play", ["no", "yes"])
     assert document["note"] == rules.note

@@ -153,7 +153,7 @@ def _evaluate_model(
     document = {
         "rows": scores.rows,
         f"rows_without_{truth.noun}": truth.n_without,
-        **scores.document(),
+        **scores.to_dict(),
     }
     if truth.labels:
         document["unknown_classes"] = list(truth.unknown)
@@ -190,7 +190,7 @@ def _notes(
             f"predicts: {quoted(truth.unknown)}. These rows count as errors: "
             f"{int((truth.values >= first).sum()):,}."
         )
-    if not truth.labels and scores.document()["r2"] is None:
+    if not truth.labels and scores.to_dict()["r2"] is None:
         yield (
             f"{column} of {label} has the same number everywhere, so that R^2 is not "
             "defined."
@@ -219,14 +219,14 @@ def _evaluate_table(
     rows = growth.read_encoded(path, target, folds.regression, folds.jobs, reporter)
     comparison = _compared(rows, growth, folds, reporter)
     if folds.compare is not None:
-        return comparison.document(), comparison.lines()
+        return comparison.to_dict(), comparison.lines()
     first, baseline = comparison.evaluations.values()
     reporter.note(f"the 95 % intervals are {first.interval}.")
     always = "the mean" if folds.regression else "the most frequent class"
     score = next(iter(first.scores))
     own, other = first[score].mean, baseline[score].mean
     beside = f"{score} {own:.4f}; always predicting {always}: {other:.4f}."
-    return comparison.document(), [*first.lines(), "", beside]
+    return comparison.to_dict(), [*first.lines(), "", beside]
 
 
 def _check_options(growth: Growth, folds: FoldOptions) -> None:

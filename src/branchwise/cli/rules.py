@@ -128,7 +128,7 @@ def _class_called(model: Model, text: str) -> Value:
 
 def _print_rules(found: Rules, output_format: str) -> None:
     if output_format == "json":
-        print_json(found.document())
+        print_json(found.to_dict())
     elif output_format == "csv":
         _print_csv(found.to_columns())
     else:
@@ -138,7 +138,7 @@ def _print_rules(found: Rules, output_format: str) -> None:
 
 def _print_list(listed: RuleList, table: RuleTable, output_format: str) -> None:
     if output_format == "json":
-        print_json({**listed.document(), "table": table.document()})
+        print_json({**listed.to_dict(), "table": table.to_dict()})
     elif output_format == "csv":
         _print_csv(table.to_columns())
     elif output_format == "markdown":

@@ -19,7 +19,7 @@ from branchwise.cli.support.hints import (
     without_mistaken,
 )
 from branchwise.cli.support.rows import Inputs, input_options, print_result
-from branchwise.data.checks import Finding, inspect_table
+from branchwise.data.checks import Finding, find_problems
 from branchwise.data.columns import Coded, RawColumn
 from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Value
@@ -110,10 +110,10 @@ def _lines(columns: list[_Description]) -> list[str]:
 
 def _warnings(table: Any, target: str | None) -> list[Finding]:
     if target is None or target not in table.column_names:
-        found = inspect_table(table)
+        found = find_problems(table)
     else:
         attributes = table.drop_columns([target])
-        found = inspect_table(attributes, table[target], target)
+        found = find_problems(attributes, table[target], target)
     return without_mistaken(found, open_table(table))
 
 

@@ -225,7 +225,7 @@ def described(model: Model) -> dict[str, Any]:
         },
         "rules": [
             {name: value for name, value in rule.items() if name not in _MORE_OF_RULES}
-            for rule in model.rules().document()["rules"]
+            for rule in model.rules().to_dict()["rules"]
         ],
     }
 

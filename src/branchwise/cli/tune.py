@@ -93,7 +93,7 @@ def tune(
     if output is not None:
         _write_winner(estimator, winner, rows, target, output, reporter)
     if output != STANDARD_STREAM:
-        print_result(found.document(), found.lines(_SHOWN), output_format)
+        print_result(found.to_dict(), found.lines(_SHOWN), output_format)
 
 
 def _grid(given: Sequence[str] | None) -> dict[str, list[Any]] | None:

@@ -127,35 +127,8 @@ class _Subject:
         return Finding(kind, (self.name,), f"Column {self.name!r} {problem}", advice)
 
 
-def inspect_table(X: Any, y: Any = None, target: str = "target") -> list[Finding]:
-    """Check a table for columns that spoil a tree, the most serious first.
-
-    Finds identifiers, constant, empty and mostly missing columns, whole numbers that
-    may be codes, duplicate columns and, with labels, classes with one row and columns
-    that determine the class on their own.
-
-    Parameters
-    ----------
-    X : table
-        Anything that ``fit`` takes.
-    y : labels or None
-        The classes; numbers are for regression and are not checked.
-    target : str
-        The name of the labels in messages.
-
-    Returns
-    -------
-    list of Finding
-
-    Examples
-    --------
-    >>> import branchwise
-    >>> rows = {"id": list("abcdefghijkl"), "one": ["x"] * 12}
-    >>> for finding in branchwise.inspect_table(rows):
-    ...     print(finding.kind, finding.columns)
-    identifier ('id',)
-    constant ('one',)
-    """
+def find_problems(X: Any, y: Any = None, target: str = "target") -> list[Finding]:
+    """Find columns that spoil a tree: :func:`~branchwise.inspect_table`."""
     frame = open_table(X)
     subjects = []
     for index in range(len(frame.names)):

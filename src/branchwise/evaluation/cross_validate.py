@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encoded_table import EncodedTable
+from branchwise.data.one_row import Framed
 from branchwise.data.table_schema import Value
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import check_weights
@@ -51,6 +52,8 @@ from branchwise.evaluation.metrics import (
     wilson,
 )
 from branchwise.evaluation.results import ClassReport, Comparison, Evaluation
+from branchwise.text.blocks import Block, Table
+from branchwise.text.document import Document
 from branchwise.threads import as_done, cached_property, n_threads
 
 
@@ -413,13 +416,43 @@ def predicted_fold(
 
 
 @dataclass(frozen=True)
-class LearningCurve:
+class LearningCurve(Framed, Document):
     """Scores by the number of rows: a row for each size, a column for each fold."""
 
     sizes: Ints
     train: Floats
     test: Floats
     scoring: str
+
+    def __repr__(self) -> str:
+        least, most = int(self.sizes[0]), int(self.sizes[-1])
+        first, last = (float(self.test[at].mean()) for at in (0, -1))
+        return (
+            f"<learning curve: {self.scoring} {first:.4f} with {least:,} rows, "
+            f"{last:.4f} with {most:,}>"
+        )
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the mean scores of the sizes as lists, a column each."""
+        return {
+            "rows": self.sizes.tolist(),
+            "train": self.train.mean(axis=1).tolist(),
+            "test": self.test.mean(axis=1).tolist(),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the mean scores in plain values."""
+        return {"scoring": self.scoring, **self.to_columns()}
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the mean scores as a table."""
+        sizes, *means = self.to_columns().values()
+        rows = [
+            [f"{size:,}", f"{train:.4f}", f"{test:.4f}"]
+            for size, train, test in zip(sizes, *means, strict=True)
+        ]
+        head = ["rows", f"training {self.scoring}", f"test {self.scoring}"]
+        yield Table(head, rows, words=(), row_heads=False)
 
 
 def learning_curve(

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from sklearn import metrics
 
 from branchwise.data.arrays import Floats, Ints
+from branchwise.data.one_row import Framed
 from branchwise.data.table_schema import Value
-from branchwise.errors import ParameterError, quoted
+from branchwise.errors import ParameterError, counted, quoted
 from branchwise.evaluation.folds import FoldAssignment
 from branchwise.evaluation.metrics import (
     OF_CLASS,
@@ -26,7 +27,7 @@ from branchwise.evaluation.metrics import (
 )
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.conditions import word
-from branchwise.text.document import as_text
+from branchwise.text.document import Document
 
 #: Methods of confidence intervals.
 OVER_FOLDS = "Student's t over folds, with the corrected variance of Nadeau and Bengio"
@@ -38,18 +39,14 @@ _CONFUSION = (
 _RELIABILITY = "calibration: share of right predictions, by predicted probability"
 
 
-class _Tables:
-    """Results that are written as blocks."""
+class _Tables(Framed, Document):
+    """Results in tables; a dataframe has the main one."""
 
-    def _blocks(self) -> Iterator[Block]:
-        raise NotImplementedError
+    compact = False
 
     def lines(self) -> list[str]:
         """Write all tables, line by line."""
-        return as_text(self._blocks()).split("\n")
-
-    def __str__(self) -> str:
-        return as_text(self._blocks())
+        return self.to_text().split("\n")
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,24 @@ class Evaluation(_Tables):
             return OVER_FOLDS
         return OF_CLASSES if self.classes else OF_NUMBERS
 
-    def _blocks(self) -> Iterator[Block]:
+    def __repr__(self) -> str:
+        name, score = next(iter(self.scores.items()))
+        span = "" if math.isnan(score.low) else f" ({_interval(score)})"
+        return (
+            f"<evaluation of {self.name}: {name} {_figure(score.mean)}{span}, "
+            f"{self.assignment.described()}, {counted(self.n_rows, 'row')}>"
+        )
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the scores as lists, a column each; NaN where there is no interval."""
+        figures = {
+            figure: [getattr(score, figure) for score in self.scores.values()]
+            for figure in ("mean", "low", "high", "deviation")
+        }
+        return {"score": list(self.scores), **figures}
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all tables."""
         yield Paragraph(
             f"{self.name}: {self.assignment.described()}, {self.n_rows:,} rows"
         )
@@ -132,7 +146,7 @@ class Evaluation(_Tables):
             yield Paragraph(_RELIABILITY)
             yield _reliability_table(self.reliability)
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the results as a dictionary."""
         folds = asdict(self.assignment)
         if self.assignment.hold_out is not None:
@@ -193,7 +207,34 @@ class Comparison(_Tables):
         pairs = np.array(one.folds) - np.array(two.folds)
         return over_folds(pairs, self[name].assignment.ratio)
 
-    def _blocks(self) -> Iterator[Block]:
+    def __repr__(self) -> str:
+        first = next(iter(self.evaluations.values()))
+        main = next(iter(first.scores))
+        means = ", ".join(
+            f"{name} {_figure(one[main].mean)}"
+            for name, one in self.evaluations.items()
+        )
+        return (
+            f"<comparison by {main}: {means}; {first.assignment.described()}, "
+            f"{counted(first.n_rows, 'row')}>"
+        )
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return a line for each algorithm as lists, a column each.
+
+        A score has its mean, and the ends of its interval; NaN where there is none.
+        """
+        every = list(self.evaluations.values())
+        columns: dict[str, list[Any]] = {"algorithm": list(self.evaluations)}
+        for name in every[0].scores:
+            columns[name] = [one[name].mean for one in every]
+            columns[f"{name} low"] = [one[name].low for one in every]
+            columns[f"{name} high"] = [one[name].high for one in every]
+        columns["fit seconds"] = [one.seconds for one in every]
+        return columns
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all tables."""
         first = next(iter(self.evaluations.values()))
         yield Paragraph(f"{first.assignment.described()}, {first.n_rows:,} rows; means")
         names = list(first.scores)
@@ -216,12 +257,12 @@ class Comparison(_Tables):
         head = ["algorithm", main, "95 % interval", "difference", "95 % interval"]
         yield Table(head, rows)
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the results as a dictionary."""
         first = next(iter(self.evaluations))
         main = next(iter(self[first].scores))
         return {
-            "algorithms": [one.document() for one in self.evaluations.values()],
+            "algorithms": [one.to_dict() for one in self.evaluations.values()],
             "differences": [
                 {
                     "algorithm": name,
@@ -360,7 +401,19 @@ class ClassScores(_Tables):
         """The share of rows whose class is predicted right."""
         return self.correct / self.rows
 
-    def _blocks(self) -> Iterator[Block]:
+    def __repr__(self) -> str:
+        return (
+            f"<scores of {counted(len(self.labels), 'class', 'classes')}: accuracy "
+            f"{self.accuracy:.4f}, {counted(self.rows, 'row')}>"
+        )
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the scores of the classes as lists, a column each."""
+        classes = self.to_dict()["classes"]
+        return {name: [one[name] for one in classes] for name in classes[0]}
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all tables."""
         share = f"{self.correct:,} of {self.rows:,} rows"
         yield Paragraph(f"accuracy {self.accuracy:.4f} ({share})")
         names = [word(label) for label in self.labels]
@@ -372,7 +425,7 @@ class ClassScores(_Tables):
         yield Table(["class", *_SCORES, "rows"], rows)
         yield from confusion_blocks(names, self.confusion)
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the scores in plain values."""
         return {
             "rows": self.rows,
@@ -426,7 +479,16 @@ class NumberScores(_Tables):
             math.sqrt(metrics.mean_squared_error(true, predicted)),
         )
 
-    def _blocks(self) -> Iterator[Block]:
+    def __repr__(self) -> str:
+        r2 = "not defined" if self.r2 is None else f"{self.r2:.4f}"
+        return f"<scores of numbers: R^2 {r2}, {counted(self.rows, 'row')}>"
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the scores as lists of one number, a column each."""
+        return {name: [value] for name, value in self.to_dict().items()}
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all tables."""
         rows = [
             ["mean absolute error", f"{self.mean_absolute_error:.5g}"],
             ["root mean squared error", f"{self.root_mean_squared_error:.5g}"],
@@ -435,6 +497,6 @@ class NumberScores(_Tables):
         first = ["R^2", "-" if self.r2 is None else f"{self.r2:.4f}"]
         yield Table(first, rows, words=(0, 1))
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the scores in plain values."""
         return asdict(self)

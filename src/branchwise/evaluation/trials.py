@@ -15,13 +15,16 @@ from typing import Any, NoReturn
 import numpy as np
 
 from branchwise.data.arrays import Floats
-from branchwise.errors import DataError
-from branchwise.text.blocks import Table
+from branchwise.data.one_row import Framed
+from branchwise.errors import DataError, counted
+from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.conditions import number
-from branchwise.text.document import as_text
+from branchwise.text.document import Document, as_text
 
 #: Scores that differ by less are equal; then the smaller tree is better.
 _TIE = 1e-12
+#: So many candidates are shown; a dataframe has all of them.
+_SHOWN = 20
 _MEANS = ("mean_test", "std_test", "mean_train", "std_train")
 
 
@@ -61,7 +64,7 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class SearchResults:
+class SearchResults(Framed, Document):
     """The candidates of a search, the best first.
 
     Of candidates with equal scores the one with fewer leaves comes first, then the one
@@ -151,15 +154,39 @@ class SearchResults:
         """The parameters that were tried."""
         return sorted({name for one in self.trials for name in one.parameters})
 
-    def lines(self, limit: int | None = 20) -> Iterator[str]:
+    def __repr__(self) -> str:
+        best = self.best
+        chosen = ", ".join(
+            f"{name}={value!r}" for name, value in self.best_params_.items()
+        )
+        return (
+            f"<search of {counted(len(self.trials), 'candidate')}: best {self.scoring} "
+            f"{best.mean:.4f} with {chosen or 'no parameter changed'}>"
+        )
+
+    def to_text(self) -> str:
+        """Return the first candidates as text."""
+        return "\n".join(self.lines())
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the table of the first candidates."""
+        yield self._table(_SHOWN)
+        yield from map(Paragraph, self._rest(_SHOWN))
+
+    def lines(self, limit: int | None = _SHOWN) -> Iterator[str]:
         """Write the candidates, the best first."""
+        yield from as_text([self._table(limit)]).split("\n")
+        yield from self._rest(limit)
+
+    def _rest(self, limit: int | None) -> Iterator[str]:
+        if limit is not None and len(self.trials) > limit:
+            yield f"... and {len(self.trials) - limit:,} more"
+
+    def _table(self, limit: int | None) -> Table:
         first = ["rows"] if self.method == "halving" else []
         head = [*first, *self.names, "test", "+-", "train", "+-", "leaves", "fit"]
         words = range(len(first), len(first) + len(self.names))
-        table = Table(head, list(self._rows(limit)), words)
-        yield from as_text([table]).split("\n")
-        if limit is not None and len(self.trials) > limit:
-            yield f"... and {len(self.trials) - limit:,} more"
+        return Table(head, list(self._rows(limit)), words)
 
     def _rows(self, limit: int | None) -> Iterator[list[str]]:
         for one in self.trials[:limit]:
@@ -168,28 +195,42 @@ class SearchResults:
             row = [*one.told(self.names), *scores, *sizes]
             yield [f"{one.rows:,}", *row] if self.method == "halving" else row
 
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return all candidates as lists, a column each, with the score of every fold.
+
+        A parameter whose values are of several types is written as text.
+        """
+        trials, folds = self.trials, range(self.n_folds)
+        columns: dict[str, list[Any]] = {
+            "rank": list(range(1, len(trials) + 1)),
+            "rows": [one.rows for one in trials],
+        }
+        for name in self.names:
+            columns[name] = _of_one_type([one.parameters.get(name) for one in trials])
+        means = zip(*(one.means for one in trials), strict=True)
+        columns |= {name: list(m) for name, m in zip(_MEANS, means, strict=True)}
+        for name in ("leaves", "depth", "fit_seconds", "score_seconds"):
+            columns[name] = [getattr(one, name) for one in trials]
+        for piece in ("test", "train"):
+            padded = [_padded(getattr(one, piece), folds) for one in trials]
+            columns |= {f"{piece}_{at}": [row[at] for row in padded] for at in folds}
+        return columns
+
     def to_csv(self) -> str:
         """Write all candidates, with the score of every fold, as CSV."""
-        folds = range(self.n_folds)
-        head = [
-            *("rank", "rows", *self.names),
-            *_MEANS,
-            *("leaves", "depth", "fit_seconds", "score_seconds"),
-            *(f"test_{at}" for at in folds),
-            *(f"train_{at}" for at in folds),
-        ]
+        columns = self.to_columns()
+        for name in self.names:
+            columns[name] = [one.told([name])[0] for one in self.trials]
         out = io.StringIO()
         writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(head)
-        for rank, one in enumerate(self.trials, 1):
-            own = one.told(self.names)
-            sizes = one.leaves, one.depth, one.fit_seconds, one.score_seconds
-            by_fold = *_padded(one.test, folds), *_padded(one.train, folds)
-            figures = map(_written, (*one.means, *sizes, *by_fold))
-            writer.writerow([rank, one.rows, *own, *figures])
+        writer.writerow(columns)
+        for row in zip(*columns.values(), strict=True):
+            writer.writerow(
+                [_written(cell) if isinstance(cell, float) else cell for cell in row]
+            )
         return out.getvalue()
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Tell all in plain values."""
         return {
             "scoring": self.scoring,
@@ -200,15 +241,20 @@ class SearchResults:
             "candidates": [_plain(one) for one in self.trials],
         }
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
 
 def said(value: object) -> str:
     """Write the value of a parameter."""
     if isinstance(value, bool) or value is None:
         return str(value).lower()
     return number(float(value)) if isinstance(value, (int, float)) else str(value)
+
+
+def _of_one_type(values: list[Any]) -> list[Any]:
+    """Return values that a column of a dataframe can hold."""
+    kinds = {type(value) for value in values} - {type(None)}
+    if any(kinds <= fitting for fitting in ({bool}, {int, float}, {str})):
+        return values
+    return [None if value is None else said(value) for value in values]
 
 
 def _padded(scores: Floats, folds: range) -> list[float]:

@@ -266,7 +266,7 @@ def _read(readings: Readings, ensemble: Ensemble) -> dict[str, Any]:
         "importances": {"impurity": {name: float(share) for name, share in impurity}}
         if importances is None
         else importances.to_dict(),
-        "rules": None if readings.rules is None else readings.rules.document(),
+        "rules": None if readings.rules is None else readings.rules.to_dict(),
         "best_tree": None
         if best is None
         else {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.checks import inspect_table
+from branchwise.data.checks import find_problems
 from branchwise.data.columns import Numbers
 from branchwise.data.table_schema import Schema
 from branchwise.data.weights import with_class_weights
@@ -175,7 +175,7 @@ def described(source: Source, schema: Schema) -> dict[str, Any]:
 def warnings_of(source: Source) -> list[dict[str, Any]]:
     """List what may be wrong with the table, the gravest first."""
     y = None if source.numbers else source.rows.labels
-    found = inspect_table(source.rows.table, y, source.target or UNNAMED)
+    found = find_problems(source.rows.table, y, source.target or UNNAMED)
     return [{**asdict(one), "columns": list(one.columns)} for one in found]
 
 

@@ -182,8 +182,8 @@ def evaluation_of(
         "rows": int(sum(len(fold.rows) for fold in folds)),
         "parts": len(folds),
         "interval": found.interval,
-        "scores": found.document()["scores"],
-        "baseline": baseline.document()["scores"],
+        "scores": found.to_dict()["scores"],
+        "baseline": baseline.to_dict()["scores"],
         "on_training_rows": _on_training_rows(source, model),
     }
     if source.numbers:
@@ -215,7 +215,7 @@ def _on_training_rows(source: Source, model: Model | Ensemble) -> dict[str, floa
 
 
 def _of_classes(found: Evaluation) -> dict[str, Any]:
-    told = found.document()
+    told = found.to_dict()
     calibration = [row for row in told.get("calibration", ()) if row["rows"]]
     for row in calibration:
         interval = wilson(row["right"] * row["rows"], row["rows"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
@@ -11,21 +11,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.one_row import make_frame
+from branchwise.data.one_row import Framed
 from branchwise.data.table_schema import Columns, Schema, Value
 from branchwise.data.target import check_together, learn_target
 from branchwise.data.weights import check_weights, weigh
-from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.grow.counts import add_up
 from branchwise.prune.error_based import Estimate
 from branchwise.recipe import Recipe
 from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates
 from branchwise.rules.mdl_selection import selected
 from branchwise.rules.rule import Rule, tree_rules
-from branchwise.rules.rule_set import Rules
-from branchwise.text.blocks import Table
-from branchwise.text.conditions import Condition, amount, percent, simplified, word
-from branchwise.text.document import as_markdown, as_text
+from branchwise.rules.rule_set import Rules, cell_of, table_of
+from branchwise.text.blocks import Block, Table
+from branchwise.text.conditions import Condition, amount, simplified, word
+from branchwise.text.document import Document, as_text
 from branchwise.train.fitted_tree import FittedTree
 
 #: What the table says in place of the conditions of its last line.
@@ -59,7 +59,7 @@ class Usage:
 
 
 @dataclass(frozen=True)
-class RuleTable:
+class RuleTable(Framed, Document):
     """How well the rules of a list do, and all of them beside the tree.
 
     ``default`` is the class of rows that fulfil no rule, ``estimates`` are the
@@ -104,10 +104,6 @@ class RuleTable:
         columns["conditions"] = [*(rule.premise for rule in rules), OTHERWISE]
         return columns
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return the lines of the rules as a dataframe: see :meth:`Rules.to_frame`."""
-        return make_frame(self.to_columns(), library)
-
     @property
     def summary(self) -> dict[str, dict[str, float]]:
         """Sizes and accuracies of the tree and of the rules; the default is no rule.
@@ -130,7 +126,7 @@ class RuleTable:
             _add_weighted(figures, "weighted_test_accuracy", self.test)
         return figures
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the table in plain values."""
         columns = self.to_columns()
         lines = [
@@ -141,33 +137,37 @@ class RuleTable:
 
     def _rules_table(self, limit: int | None = None) -> Table:
         """Return the lines of the rules in words."""
-        columns = self.to_columns()
-        shown = {
-            name.replace("_", " "): [_cell(name, cell) for cell in cells[:limit]]
-            for name, cells in columns.items()
-        }
-        words = [at for at, name in enumerate(shown) if name in ("label", "conditions")]
-        return Table(list(shown), list(zip(*shown.values(), strict=True)), words)
+        return table_of(self.to_columns(), limit)
 
     def _summary_table(self) -> Table:
         sides = self.summary
         head = ["", *(name.replace("_", " ") for name in sides["tree"])]
         rows = [
-            [side, *(_cell(name, number) for name, number in figures.items())]
+            [side, *(cell_of(name, number) for name, number in figures.items())]
             for side, figures in sides.items()
         ]
         return Table(head, rows)
 
-    def __str__(self) -> str:
+    def blocks(self) -> Iterator[Block]:
+        """Yield both tables."""
+        yield self._rules_table()
+        yield self._summary_table()
+
+    def to_text(self) -> str:
+        """Return both tables as text; of many rules the first."""
         written = as_text([self._rules_table(_SHOWN_RULES)])
         extra = len(self.rules) + 1 - _SHOWN_RULES
         if extra > 0:
             written += f"\n... ({extra:,} more; to_columns() has all of them)"
         return f"{written}\n\n{as_text([self._summary_table()])}"
 
-    def to_markdown(self) -> str:
-        """Return both tables in Markdown, every name escaped."""
-        return as_markdown([self._rules_table(), self._summary_table()])
+    def __repr__(self) -> str:
+        sides = [self.training.accuracy, self.training.tree_accuracy]
+        rules, tree = (f"{accuracy:.4f}" for accuracy in sides)
+        return (
+            f"<table of {counted(len(self.rules), 'rule')}, otherwise "
+            f"{word(self.default)}: accuracy {rules}, of the tree {tree}>"
+        )
 
 
 def _add_weighted(
@@ -176,21 +176,6 @@ def _add_weighted(
     """Add the accuracy by weight, where rows had weights."""
     if usage.weighted is not None:
         figures["rules"][name], figures["tree"][name] = usage.weighted
-
-
-def _cell(name: str, cell: Any) -> str:
-    """Write a cell of the table."""
-    if cell is None:
-        return ""
-    if name in ("coverage", "confidence", "estimated_error"):
-        return percent(cell)
-    if name.endswith("accuracy"):
-        return f"{cell:.4f}"
-    if name in ("rule", "rules") or isinstance(cell, int):
-        return f"{cell:,}" if name != "label" else word(cell)
-    if name == "label":
-        return word(cell)
-    return cell if isinstance(cell, str) else amount(cell)
 
 
 def weighted(weights: Floats) -> bool:
@@ -334,9 +319,9 @@ class RuleList(Rules):
         prediction = f"{word(target)} is {word(self.default)}"
         return [f"Otherwise, {prediction} ({cases}).", self.note]
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the rules in plain values, as ``to_json`` writes them."""
-        whole = super().document()
+        whole = super().to_dict()
         for rule, estimate in zip(whole["rules"], self.estimates, strict=True):
             rule["estimated_error"] = estimate
         return {**whole, "ordered": True, "default": self.default}

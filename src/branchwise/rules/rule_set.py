@@ -17,8 +17,10 @@ from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import ParameterError, counted, json_text, quoted
 from branchwise.recipe import Recipe
 from branchwise.rules.rule import Rule, tree_rules
-from branchwise.text.blocks import Items, Paragraph
-from branchwise.text.document import as_markdown
+from branchwise.text.as_html import as_html
+from branchwise.text.blocks import Block, Items, Paragraph, Table
+from branchwise.text.conditions import amount, percent, word
+from branchwise.text.document import Document
 from branchwise.train.fitted_tree import FittedTree
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
@@ -33,9 +35,22 @@ ORDERS: dict[str, Callable[[Rule], float]] = {
 }
 #: Longer sets of rules are not printed in full; to_text() has all of them.
 _PRINTED_RULES = 1000
+#: Notebooks show so many rules; to_html() and to_frame() have all of them.
+_NOTEBOOK_RULES = 100
+#: Columns of the dataframe that notebooks leave out: a page is small.
+_NOT_IN_NOTEBOOKS = {"right", "low", "high", "node"}
+#: Columns that are shares of 1.
+_SHARES = {
+    "coverage",
+    "confidence",
+    "estimated_error",
+    "frequency",
+    "weight_coverage",
+    "weight_share",
+}
 
 
-class Rules(Framed, Sequence[Rule]):
+class Rules(Framed, Document, Sequence[Rule]):
     """The rules of a tree: behaves like a list of :class:`Rule`, and can be written.
 
     ``note`` says what is done with values that no rule covers.
@@ -141,11 +156,23 @@ class Rules(Framed, Sequence[Rule]):
             yield f"{number:>{width}}. {rule.sentence()}"
         yield from (f"\n{line}" for line in self._closing())
 
-    def to_markdown(self) -> str:
-        """Return a numbered list of sentences in Markdown, every name escaped."""
-        sentences = [rule.sentence() for rule in self]
-        closing = map(Paragraph, self._closing())
-        return as_markdown([Items(sentences, numbered=True), *closing])
+    def blocks(self) -> Iterator[Block]:
+        """Yield a numbered list of sentences, and the note."""
+        yield Items([rule.sentence() for rule in self], numbered=True)
+        yield from map(Paragraph, self._closing())
+
+    def _repr_html_(self) -> str:
+        """Show a table of the rules; of many rules the first."""
+        columns = {
+            name: cells
+            for name, cells in self.to_columns().items()
+            if name not in _NOT_IN_NOTEBOOKS
+        }
+        shown: list[Block] = [table_of(columns, _NOTEBOOK_RULES)]
+        extra = len(self) - _NOTEBOOK_RULES
+        if extra > 0:
+            shown.append(Paragraph(f"... ({extra:,} more; to_frame() has all of them)"))
+        return as_html([*shown, *map(Paragraph, self._closing())])
 
     def _closing(self) -> list[str]:
         """Return the lines after the rules."""
@@ -177,7 +204,7 @@ class Rules(Framed, Sequence[Rule]):
             columns[name] = [getattr(rule, attribute) for rule in self]
         return columns
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the rules in plain values, as ``to_json`` writes them."""
         return {
             "format": FORMAT,
@@ -190,13 +217,38 @@ class Rules(Framed, Sequence[Rule]):
 
     def to_json(self) -> str:
         """Return the rules as a JSON document, a line each, every number exact."""
-        whole = self.document()
+        whole = self.to_dict()
         lines = [json_text(rule) for rule in whole["rules"]]
         # Indented as a whole, it would take ten times as long.
         head = json_text({**whole, "rules": []}, indent=2)
         before, after = head.split('"rules": []')
         written = ",\n    ".join(lines)
         return f'{before}"rules": [\n    {written}\n  ]{after}'
+
+
+def table_of(columns: dict[str, list[Any]], limit: int | None = None) -> Table:
+    """Return the columns of rules in words."""
+    shown = {
+        name.replace("_", " "): [cell_of(name, cell) for cell in cells[:limit]]
+        for name, cells in columns.items()
+    }
+    words = [at for at, name in enumerate(shown) if name in ("label", "conditions")]
+    return Table(list(shown), list(zip(*shown.values(), strict=True)), words)
+
+
+def cell_of(name: str, cell: Any) -> str:
+    """Write a cell of a column."""
+    if cell is None:
+        return ""
+    if name in _SHARES:
+        return percent(cell)
+    if name.endswith("accuracy"):
+        return f"{cell:.4f}"
+    if name == "label":
+        return word(cell)
+    if isinstance(cell, int):
+        return f"{cell:,}"
+    return cell if isinstance(cell, str) else amount(cell)
 
 
 def rules_of(model: FittedTree, simplify: bool) -> Rules:

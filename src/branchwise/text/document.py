@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from branchwise.errors import json_text
 from branchwise.text.as_html import as_html
@@ -275,7 +275,12 @@ _LATEX_NOTATION = Notation(
 
 
 class Document:
-    """What has blocks can be written in every format, and shows itself in notebooks."""
+    """What has blocks can be written in every format, and shows itself in notebooks.
+
+    ``compact`` is whether its text has empty lines before headings only.
+    """
+
+    compact: ClassVar[bool] = True
 
     def blocks(self) -> Iterator[Block]:
         """Yield what there is to say."""
@@ -287,7 +292,7 @@ class Document:
 
     def to_text(self) -> str:
         """Return it as text."""
-        return as_text(self.blocks(), compact=True)
+        return as_text(self.blocks(), self.compact)
 
     def to_markdown(self) -> str:
         """Return it as Markdown."""

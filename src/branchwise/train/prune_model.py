@@ -6,7 +6,7 @@ smaller tree and the recipe with the method and its parameters.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any
@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
+from branchwise.data.one_row import Framed
 from branchwise.data.table_schema import Schema
 from branchwise.data.target import check_together
 from branchwise.data.weights import check_weights
 from branchwise.engines.memory import Training
-from branchwise.errors import DataError, ParameterError
+from branchwise.errors import DataError, ParameterError, counted
 from branchwise.prune import error_based, subtrees
 from branchwise.recipe import Recipe
 from branchwise.recipe.parameters import ALPHA_RULES, PRUNINGS, Pruning
-from branchwise.text.document import aligned
+from branchwise.text.blocks import Block, Table
+from branchwise.text.document import Document, as_text
 from branchwise.train.hold_out import (
     PathErrors,
     Units,
@@ -270,7 +272,7 @@ def merged(tree: Tree, recipe: Recipe, change_probabilities: bool) -> Tree:
 
 
 @dataclass(frozen=True)
-class PruningTable:
+class PruningTable(Framed, Document):
     """The nested trees of cost-complexity pruning: sizes against errors.
 
     Attributes
@@ -294,19 +296,30 @@ class PruningTable:
     def __len__(self) -> int:
         return len(self.alpha)
 
+    def __repr__(self) -> str:
+        most, least = int(self.n_leaves[0]), int(self.n_leaves[-1])
+        trees = counted(len(self), "tree")
+        return f"<pruning table: {trees} of {most:,} to {least:,} leaves>"
+
     def to_dict(self) -> dict[str, list[float] | list[int] | None]:
         """Return the columns as lists; None for errors that are not known."""
         columns = vars(self).items()
         return {name: None if c is None else c.tolist() for name, c in columns}
 
-    def __str__(self) -> str:
-        shown = {name: col for name, col in self.to_dict().items() if col is not None}
-        rows = [
-            [_cell(number) for number in row]
-            for row in zip(*shown.values(), strict=True)
-        ]
-        lines = aligned([list(shown), *rows], [True for _ in shown])
-        extra = len(rows) - _SHOWN_ROWS
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the columns that are known as lists."""
+        return {name: col for name, col in self.to_dict().items() if col is not None}
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the whole table."""
+        columns = self.to_columns()
+        rows = [[_cell(n) for n in row] for row in zip(*columns.values(), strict=True)]
+        yield Table(list(columns), rows, words=(), row_heads=False)
+
+    def to_text(self) -> str:
+        """Return the table as text; of many rows the first and the last."""
+        lines = as_text(self.blocks()).split("\n")
+        extra = len(self) - _SHOWN_ROWS
         if extra > 0:
             half = _SHOWN_ROWS // 2
             note = f"... ({extra:,} more rows; to_dict() has all of them)"

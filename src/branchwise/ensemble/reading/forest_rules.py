@@ -187,9 +187,9 @@ class ForestRules(Rules):
         """Return the lines after the rules: the default class, and the accuracy."""
         return self._closing()
 
-    def document(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the rules in plain values, as ``to_json`` writes them."""
-        whole = super().document()
+        whole = super().to_dict()
         for rule, frequency in zip(whole["rules"], self.frequency, strict=True):
             del rule["node"]
             rule["frequency"] = frequency
