@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         BranchwiseWarning,
         DataError,
         ExportError,
+        FitWarning,
         ModelFileError,
         ParameterError,
     )
@@ -54,6 +55,7 @@ __all__ = [
     "EncodedTable",
     "ExportError",
     "Finding",
+    "FitWarning",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "ID3Classifier",
@@ -84,6 +86,7 @@ _MODULES = {
         "BranchwiseWarning",
         "DataError",
         "ExportError",
+        "FitWarning",
         "ModelFileError",
         "ParameterError",
     ),

@@ -58,6 +58,10 @@ class BranchwiseWarning(UserWarning):
     """Base class of the warnings that branchwise gives."""
 
 
+class FitWarning(BranchwiseWarning):
+    """What happened in a fit that its user should know, such as a tree of one leaf."""
+
+
 def quoted(names: Iterable[object], limit: int = 5) -> str:
     """List a few names in quotes, with a count of those left out."""
     listed = list(names)

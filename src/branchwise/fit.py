@@ -5,10 +5,11 @@ Source -> task -> plan (schema, classes, weights) -> tree -> pruned tree -> mode
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from branchwise.data.frames import with_orders
 from branchwise.data.table_schema import Schema, Value
@@ -22,7 +23,7 @@ from branchwise.engines.base import (
     source_of,
 )
 from branchwise.engines.memory import MemoryTable, Training
-from branchwise.errors import ParameterError, check_limit, quoted
+from branchwise.errors import FitWarning, ParameterError, check_limit, quoted
 from branchwise.grow.grow import Progress
 from branchwise.model import Model
 from branchwise.recipe import ID3, Recipe
@@ -38,8 +39,13 @@ from branchwise.train.hold_out import (
 from branchwise.train.train import check_costs, grown, grown_by_engine, task_of
 from branchwise.tree.tree import Tree
 
+if TYPE_CHECKING:
+    from branchwise.train.fit_findings import FitFinding
+
 #: From classes to a cost matrix: a row for each true class, a column per prediction.
 CostsOf = Callable[[Sequence[Value]], tuple[tuple[float, ...], ...]]
+#: Nothing is said of trees of fewer rows, unless they are one leaf.
+_FEW_ROWS = 100
 #: Costs by the names of classes.
 CostsByClass = CostsOf | Mapping[Any, Any]
 
@@ -79,6 +85,7 @@ def fit_tree(
     priors: object = None,
     costs: CostsByClass | None = None,
     max_exact: int | None = None,
+    on_finding: Callable[[FitFinding], object] | None = None,
 ) -> Model:
     """Grow a tree from a table.
 
@@ -135,6 +142,10 @@ def fit_tree(
         For rows that are not in memory: the most distinct numbers of a column with
         exact thresholds; columns with more are split between bins of a summary. By
         default 10,000.
+    on_finding : callable or None
+        Called with what a user should know about the tree, such as that it is one leaf
+        and why; its ``str`` is the text. By default a
+        :class:`~branchwise.FitWarning` is given.
 
     Returns
     -------
@@ -180,7 +191,31 @@ def fit_tree(
     if target_name is not None or named:
         name = target if target_name is None else target_name
         schema = replace(schema, target=str(name))
-    return Model(schema, tree, recipe)
+    model = Model(schema, tree, recipe)
+    rows = data_source.rows if isinstance(data_source, MemoryTable) else None
+    found = _findings_of(model, rows)
+    if on_finding is None:
+        warn_of(found, stacklevel=3)
+    else:
+        for finding in found:
+            on_finding(finding)
+    return model
+
+
+def _findings_of(model: Model, rows: Training | None) -> list[FitFinding]:
+    """Find what a user should know about a tree; ``rows`` are those in memory."""
+    schema, tree = model.schema, model.tree
+    if len(tree) > 1 and tree.case_counts[0] < _FEW_ROWS:
+        return []
+    from branchwise.train.fit_findings import fit_findings  # noqa: PLC0415  (rare)
+
+    return fit_findings(schema, tree, model.recipe, rows)
+
+
+def warn_of(found: Sequence[FitFinding], stacklevel: int) -> None:
+    """Give each finding about a tree as a warning."""
+    for finding in found:
+        warnings.warn(str(finding), FitWarning, stacklevel=stacklevel)
 
 
 def check_possible(

@@ -19,6 +19,7 @@ from branchwise.cli.options.engine import (
 from branchwise.cli.options.ensemble_growing import ensemble_recipe
 from branchwise.cli.show import report_model
 from branchwise.cli.support import Reporter, check_outputs
+from branchwise.cli.support.hints import remark_fit
 from branchwise.cli.support.models import size_of, write_model
 from branchwise.cli.support.rows import (
     check_known_rows,
@@ -41,6 +42,7 @@ from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.text.conditions import number
+from branchwise.train.fit_findings import FitFinding
 
 if TYPE_CHECKING:
     from branchwise.ensemble.ensemble import Ensemble
@@ -71,6 +73,8 @@ def fit(
     validation = growth["validation"]
     reporter = Reporter(quiet)
     recipe = _recipe(algorithm, regression, options)
+    found: list[FitFinding] = []
+    options["on_finding"] = found.append
     check_two_streams(TABLE=table_paths[0], **{"--validation": validation})
     check_outputs({"-o": output}, *table_paths, validation)
     check_known_rows(table_paths[0], "--validation", validation)
@@ -97,6 +101,7 @@ def fit(
     if chose and isinstance(model, Model):
         chosen = number(float(model.recipe.ccp_alpha))
         reporter.note(f"cross-validation chose --ccp-alpha {chosen}.")
+    remark_fit(found, reporter)
     report_model(
         model, f"{size_of(model)} from {origin}", output, output_format, reporter
     )
@@ -203,6 +208,7 @@ def _fitted(
     if isinstance(recipe, Recipe):
         others["class_weight"] = by_class("--class-weight", weights)
         others["validation_fraction"] = options["validation_fraction"]
+        others["on_finding"] = options.get("on_finding", lambda _: None)
         return fit_tree(source, target, recipe, **others)
     from branchwise.ensemble.fit import fit_ensemble
 

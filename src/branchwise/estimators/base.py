@@ -29,7 +29,7 @@ from branchwise.data.cache import Fingerprints
 from branchwise.data.table_schema import Schema
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.fit import fit_tree
+from branchwise.fit import fit_tree, warn_of
 from branchwise.model import Model
 from branchwise.prune import subtrees
 from branchwise.recipe import FIELDS, Recipe, pruning_of, unpruned
@@ -47,6 +47,7 @@ from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
     from branchwise.ensemble.ensemble import Ensemble
+    from branchwise.train.fit_findings import FitFinding
 
 #: Searches and cross-validation pass the same rows many times.
 FINGERPRINTS = Fingerprints()
@@ -275,6 +276,7 @@ class TreeEstimator(FittedEstimator):
         self
             The fitted estimator.
         """
+        found: list[FitFinding] = []
         self.model_ = self._grown(
             X,
             y,
@@ -282,9 +284,18 @@ class TreeEstimator(FittedEstimator):
             self.recipe,
             validation=validation,
             validation_fraction=self.validation_fraction,
+            on_finding=found.append,
         )
         set_seen_columns(self, self.model_.schema)
+        if not getattr(self, "_is_clone", False):
+            warn_of(found, stacklevel=3)
         return self
+
+    def __sklearn_clone__(self) -> Self:
+        # Clones are fitted many times, in folds and searches: they do not warn.
+        clone: Self = super().__sklearn_clone__()
+        clone._is_clone = True
+        return clone
 
     def _grown(
         self,
@@ -292,7 +303,7 @@ class TreeEstimator(FittedEstimator):
         y: object,
         sample_weight: object,
         recipe: Recipe,
-        **validation: Any,
+        **others: Any,
     ) -> Model:
         # A name is a column of X, which may be in files or a database.
         named = isinstance(y, str)
@@ -308,7 +319,7 @@ class TreeEstimator(FittedEstimator):
             categories=self.categories,
             order=self.order,
             n_jobs=self.n_jobs,
-            **validation,
+            **others,
         )
 
     def cost_complexity_pruning_path(
@@ -333,7 +344,8 @@ class TreeEstimator(FittedEstimator):
             have an entry each.
         """
         recipe = unpruned(self.recipe)
-        tree = self._grown(X, y, sample_weight, recipe).tree
+        grown = self._grown(X, y, sample_weight, recipe, on_finding=lambda _: None)
+        tree = grown.tree
         path = subtrees.pruning_path(tree, recipe.criterion)
         return Bunch(ccp_alphas=path.pruned_alphas, impurities=path.pruned_risks)
 

@@ -88,6 +88,7 @@ class Source:
             validation_fraction=estimator.validation_fraction,
             target_name=self.target,
             n_jobs=estimator.n_jobs,
+            on_finding=lambda _: None,  # of many trees: the page says it of one
         )
 
 

@@ -20,6 +20,8 @@ from branchwise.errors import quoted
 from branchwise.files.number_columns import NumberColumns, two_readings
 from branchwise.files.options import HEADED_FORMATS, Reading, as_number
 from branchwise.files.read_table import TableFile
+from branchwise.recipe.parameters import PARAMETERS
+from branchwise.train.fit_findings import FitFinding
 
 #: With fewer rows no column is reported as an identifier.
 _ENOUGH_ROWS = 10
@@ -213,6 +215,31 @@ def with_option(finding: Finding) -> str:
         return f"{said} {finding.advice}"
     correction = written(flag, finding.columns[-1])
     return f"{said} {finding.advice.removesuffix('.')} with {correction}."
+
+
+def remark_fit(found: Sequence[FitFinding], reporter: Reporter) -> None:
+    """Note what happened in a fit, with options in place of parameters."""
+    for finding in found:
+        said = finding.message[0].lower() + finding.message[1:]
+        advice = _PARAMETER.sub(_as_option, finding.advice)
+        if advice.endswith(" leave it out."):
+            correction = written("--ignore", finding.columns[0])
+            advice = f"{advice.removesuffix('.')} with {correction}."
+        reporter.note(f"{_PARAMETER.sub(_as_option, said)} {advice}")
+
+
+#: A parameter with its value, or a name that only parameters have.
+_PARAMETER = re.compile(
+    r"(?<!['\w])([a-z]+(?:_[a-z]+)*)='?([-\w.]*\w)'?|\b[a-z]+_[a-z_]+\b"
+)
+
+
+def _as_option(match: re.Match[str]) -> str:
+    name = match[1] or match[0]
+    if name not in PARAMETERS:
+        return match[0]
+    option = "--" + (PARAMETERS[name].renamed or name).replace("_", "-")
+    return f"{option} {match[2]}" if match[1] else option
 
 
 def written(name: str, value: str) -> str:

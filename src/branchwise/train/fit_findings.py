@@ -1,0 +1,346 @@
+"""Findings about a fitted tree: what happened in training that a user should know.
+
+A tree of one leaf, a tree that has learnt the table by heart, a column of very many
+values that took over, and missing values that decide or are not used. Estimators and
+:func:`~branchwise.fit.fit_tree` give them as warnings, the command line as notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats
+from branchwise.data.table_schema import Column, Schema
+from branchwise.engines.memory import Training
+from branchwise.errors import quoted
+from branchwise.recipe import Recipe
+from branchwise.text.conditions import mean, number, percent
+from branchwise.tree.tree import Tree
+
+#: Trees of fewer rows may well have a leaf for every few of them.
+_ENOUGH_ROWS = 100
+#: A tree with more leaves than this share of the rows has learnt them by heart.
+_LEAVES_PER_ROW = 0.1
+#: A column has very many values if it has so many, and this share of the rows.
+_ENOUGH_VALUES = 20
+_VALUES_PER_ROW = 0.1
+#: Of a column that may be why nothing was learnt, fewer will do.
+_SUSPECTED_PER_ROW = 0.05
+#: A column took over if it splits this share of the rows.
+_MOST_ROWS = 0.5
+#: Missing values decide a split if they alone give this share of what it gives.
+_NEARLY_ALL = 0.9
+#: Missing values tell of the target what is at least this share of its impurity ...
+_TELLING = 0.05
+#: ... and are significant: chi-square with one degree of freedom, p = 0.001.
+_SIGNIFICANT = 10.83
+#: With a class of this share or more, weights of classes are worth a try.
+_FREQUENT = 0.6
+#: Policies under which it plays a role whether a value is missing.
+_USING = ("branch", "learned")
+
+
+class FitFinding(NamedTuple):
+    """What happened in a fit: its kind, the columns, a message and what to try.
+
+    Parameters are written as in Python, such as ``ccp_alpha='1-se'``.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    message: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.advice}"
+
+
+def fit_findings(
+    schema: Schema, tree: Tree, recipe: Recipe, training: Training | None
+) -> list[FitFinding]:
+    """Find what a user should know about a fitted tree.
+
+    Without ``training``, the rows in memory, only missing values are not looked at.
+    """
+    if len(tree) == 1:
+        found = [*_one_leaf(schema, tree, recipe)]
+    else:
+        found = [*_took_over(schema, tree)] or [*_by_heart(tree, recipe)]
+    return [*found, *_missing_values(schema, tree, recipe, training)]
+
+
+def _one_leaf(schema: Schema, tree: Tree, recipe: Recipe) -> Iterator[FitFinding]:
+    if recipe.max_depth == 0 or recipe.max_leaf_nodes == 1:
+        return  # as requested
+    shares = tree.weights[0] / tree.weights[0].sum()
+    largest = float(shares.max())
+    if tree.mean is not None and tree.deviation is not None:
+        same, pure = mean(float(tree.mean[0])), not tree.deviation[0]
+        predicted = f"it predicts the mean, {same}, for every row"
+    else:
+        same, pure = repr(schema.classes[int(shares.argmax())]), largest == 1.0
+        predicted = f"{percent(largest)} of the rows are {same}"
+    if pure:
+        message = f"The tree is one leaf: the target is {same} in every row."
+        yield FitFinding("one_leaf", (), message, "There is nothing to learn from it.")
+        return
+    reasons, attempts = _obstacles(recipe)
+    if attempts and not tree.is_regression and largest >= _FREQUENT:
+        attempts.insert(0, "class_weight='balanced'")
+    suspected = _with_many_values(schema, tree, _SUSPECTED_PER_ROW)
+    if suspected:
+        named = ", ".join(f"{c.name!r} ({len(c.categories):,})" for c in suspected)
+        attempts.append(f"leaving out columns of very many values: {named}")
+    advice = "No column of the table tells the rows apart."
+    if attempts:
+        advice = f"If its columns tell anything of the target, try {_either(attempts)}."
+    yield FitFinding(
+        "one_leaf",
+        tuple(column.name for column in suspected),
+        f"The tree is one leaf: {' or '.join(reasons)}; {predicted}.",
+        advice,
+    )
+
+
+def _obstacles(recipe: Recipe) -> tuple[list[str], list[str]]:
+    """Return why a tree may have no split, and what to try."""
+    reasons, attempts = [], []
+    if recipe.pruning == "error-based":
+        reasons.append("pruned to the root, as no split lowers the estimated error")
+        attempts.append(f"a confidence above {number(recipe.confidence)}")
+    elif recipe.pruning == "reduced-error":
+        reasons.append(
+            "pruned to the root, as no split lowers the error on the validation rows"
+        )
+        attempts.append("other validation rows")
+    elif recipe.pruning == "cost-complexity":
+        alpha = number(float(recipe.ccp_alpha))
+        reasons.append(
+            "pruned to the root, as no split lowers the error by what its leaves cost"
+        )
+        attempts.append(f"a ccp_alpha below {alpha}")
+    if recipe.max_p_value is not None:
+        limit = number(recipe.max_p_value)
+        reasons.append(f"no split has a p-value of at most {limit}")
+        attempts.append(f"a max_p_value above {limit}")
+    limits = [
+        f"{name}={getattr(recipe, name)}"
+        for name, usual in _LIMITS.items()
+        if getattr(recipe, name) > usual
+    ]
+    if limits:
+        reasons.append(f"no split is within {' and '.join(limits)}")
+        attempts.append("other limits")
+    return reasons or ["no column can split the rows"], attempts
+
+
+#: Limits on the size of nodes, and up to where they do not matter.
+_LIMITS = {
+    "min_samples_split": 2,
+    "min_samples_leaf": 1,
+    "min_samples_branch": 2,
+    "min_weight_fraction_leaf": 0.0,
+    "min_gain": 0.0,
+}
+
+
+def _by_heart(tree: Tree, recipe: Recipe) -> Iterator[FitFinding]:
+    n_rows, n_leaves = int(tree.case_counts[0]), tree.n_leaves
+    if n_rows < _ENOUGH_ROWS or n_leaves <= _LEAVES_PER_ROW * n_rows:
+        return
+    if recipe.pruning is None and recipe.algorithm == "CART":
+        attempts = ["ccp_alpha='1-se'"]
+    elif recipe.pruning is None:
+        attempts = ["C4.5, which prunes", "pruning='error-based'"]
+    elif recipe.pruning == "error-based":
+        attempts = [f"a confidence below {number(recipe.confidence)}"]
+    elif recipe.pruning == "cost-complexity":
+        attempts = [f"a ccp_alpha above {number(float(recipe.ccp_alpha))}"]
+    else:
+        attempts = ["more validation rows"]
+    fewest = 20 if n_rows >= 10 * _ENOUGH_ROWS else 5
+    yield FitFinding(
+        "by_heart",
+        (),
+        f"The tree has {n_leaves:,} leaves for {n_rows:,} rows: it has learnt the "
+        "table by heart, which rarely serves for other rows.",
+        f"Try {_either([*attempts, f'min_samples_leaf={fewest}'])}.",
+    )
+
+
+def _took_over(schema: Schema, tree: Tree) -> Iterator[FitFinding]:
+    """Find columns of very many values that split most rows."""
+    n_rows = float(tree.case_counts[0])
+    for column in _with_many_values(schema, tree, _VALUES_PER_ROW):
+        own = tree.column == schema.columns.index(column)
+        n_split = float(tree.case_counts[_topmost(tree, own)].sum())
+        if n_split < _MOST_ROWS * n_rows:
+            continue
+        yield FitFinding(
+            "took_over",
+            (column.name,),
+            f"Column {column.name!r} splits {percent(n_split / n_rows)} of the rows "
+            f"and has {len(column.categories):,} values for {n_rows:,.0f} rows, "
+            "which says little of rows with other values.",
+            "If it names rows rather than describes them, leave it out.",
+        )
+
+
+def _with_many_values(schema: Schema, tree: Tree, share: float) -> list[Column]:
+    """Return the category columns with very many values for the rows."""
+    least = max(_ENOUGH_VALUES, share * float(tree.case_counts[0]))
+    return [column for column in schema.columns if len(column.categories) >= least]
+
+
+def _topmost(tree: Tree, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which of some nodes have none of the others above them."""
+    below = np.zeros(len(tree), dtype=bool)
+    for start, stop in tree.levels():
+        if start:
+            parent = tree.parent[start:stop]
+            below[start:stop] = below[parent] | chosen[parent]
+    return chosen & ~below
+
+
+def _missing_values(
+    schema: Schema, tree: Tree, recipe: Recipe, training: Training | None
+) -> Iterator[FitFinding]:
+    """Find columns whose missing values decide, or tell what is not used."""
+    if training is None or float(tree.case_counts[0]) < _ENOUGH_ROWS:
+        return
+    if recipe.missing in _USING:
+        if tree.column[0] >= 0 and schema.columns[tree.column[0]].has_missing:
+            yield from _deciding(schema, tree, training)
+        return
+    unused = []
+    for index, column in enumerate(schema.columns):
+        told = _told_by_missing(training, index) if column.has_missing else None
+        if told is not None and told.share >= _TELLING and told.is_significant:
+            unused.append((told.share, column.name, told))
+    if not unused:
+        return
+    _, name, told = max(unused, key=lambda one: one[0])
+    names = [one[1] for one in sorted(unused, key=lambda one: -one[0])]
+    yield FitFinding(
+        "missing_not_used",
+        tuple(names),
+        f"Whether a value is missing tells of the target, but is not used: "
+        f"{told.words(schema, name)}"
+        + (f" (so in column {quoted(names[1:])})." if names[1:] else "."),
+        f"Try {_use_of_missing(recipe)}, unless a value is filled in only once the "
+        "target is known.",
+    )
+
+
+def _use_of_missing(recipe: Recipe) -> str:
+    two_way = recipe.branching == "two-way"
+    return _either([*["missing='learned'"] * two_way, "missing='branch'"])
+
+
+def _deciding(schema: Schema, tree: Tree, training: Training) -> Iterator[FitFinding]:
+    """Find that the root splits known from missing values, more or less."""
+    index = int(tree.column[0])
+    told = _told_by_missing(training, index)
+    if told is None or told.share < _NEARLY_ALL * _share_of_root(tree):
+        return
+    name = schema.columns[index].name
+    yield FitFinding(
+        "missing_decides",
+        (name,),
+        f"The first split is by whether {name!r} is known: {told.words(schema, name)}.",
+        "If it is filled in only once the target is known, leave it out.",
+    )
+
+
+class _Told(NamedTuple):
+    """What known and missing values of a column tell of the target.
+
+    ``totals`` has a row for known and one for missing values: the weight of each
+    class, or weight, sum and sum of squares of numbers.
+    """
+
+    share: float
+    n_rows: float
+    totals: Floats
+    is_regression: bool
+
+    @property
+    def is_significant(self) -> bool:
+        return self.share * self.n_rows >= _SIGNIFICANT
+
+    def words(self, schema: Schema, name: str) -> str:
+        known, missing = self.totals
+        if self.is_regression:
+            return (
+                f"the mean is {mean(missing[1] / missing[0])} where {name!r} is "
+                f"missing, {mean(known[1] / known[0])} where it is known"
+            )
+        shares = self.totals / self.totals.sum(axis=1, keepdims=True)
+        label = int(np.argmax(np.abs(shares[1] - shares[0])))
+        return (
+            f"{percent(float(shares[1, label]))} are {schema.classes[label]!r} where "
+            f"{name!r} is missing, {percent(float(shares[0, label]))} where it is known"
+        )
+
+
+def _told_by_missing(training: Training, index: int) -> _Told | None:
+    column, cells = training.columns[index], training.data.data[index]
+    missing = np.isnan(cells) if column.is_numeric else cells == column.missing_code
+    weights = training.weights
+    weight = np.ones(len(missing)) if weights is None else weights
+    target: Any = training.target
+    side = missing.astype(np.intp)
+    if training.n_classes:
+        cell = side * training.n_classes + target
+        flat = np.bincount(cell, weight, minlength=2 * training.n_classes)
+        totals: Floats = flat.astype(np.float64).reshape(2, -1)
+    else:
+        centred = target - target.mean()
+        sums = [np.bincount(side, weight * w, minlength=2) for w in (1, centred)]
+        squares = np.bincount(side, weight * centred**2, minlength=2)
+        totals = np.stack([*sums, squares], axis=1)
+    sizes = totals.sum(axis=1) if training.n_classes else totals[:, 0]
+    if not (sizes > 0).all():
+        return None
+    share = _explained(totals, training.n_classes == 0)
+    if not training.n_classes:
+        totals[:, 1] += totals[:, 0] * target.mean()
+    return _Told(share, float(len(missing)), totals, training.n_classes == 0)
+
+
+def _explained(totals: Floats, is_regression: bool) -> float:
+    """Return the share of the impurity (Gini, variance) that branches explain."""
+    whole = totals.sum(axis=0, keepdims=True)
+    before, after = (
+        float(_impurities(piece, is_regression).sum()) for piece in (whole, totals)
+    )
+    return 1.0 - after / before if before > 0 else 0.0
+
+
+def _impurities(totals: Floats, is_regression: bool) -> Floats:
+    if is_regression:
+        found: Floats = totals[:, 2] - totals[:, 1] ** 2 / totals[:, 0]
+        return found
+    size = totals.sum(axis=1)
+    weighted: Floats = size - (totals**2).sum(axis=1) / size
+    return weighted
+
+
+def _share_of_root(tree: Tree) -> float:
+    """Return the share of the impurity that the first split explains."""
+    branches = list(tree.children(0))
+    if tree.mean is None or tree.deviation is None:
+        return _explained(tree.weights[branches], False)
+    weight, mean_of = tree.weights[:, 0], tree.mean - tree.mean[0]
+    sums = weight * mean_of
+    squares = weight * (tree.deviation**2 + mean_of**2)
+    return _explained(np.stack([weight, sums, squares], axis=1)[branches], True)
+
+
+def _either(attempts: Sequence[str]) -> str:
+    *others, last = attempts
+    return f"{', '.join(others)} or {last}" if others else last
