@@ -30,8 +30,10 @@ class ParameterError(BranchwiseError):
 class DataError(BranchwiseError):
     """The table, the labels or the weights cannot be used as they are.
 
-    Attributes
+    Parameters
     ----------
+    message : str
+        What is wrong, and what to do.
     row : int or None
         The row of the table that the message names, counted from 0.
     column : str or None

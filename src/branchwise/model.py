@@ -527,5 +527,13 @@ class Model(Reading, Showing):
 
 
 def pruning_path(model: Model, X: object = None, y: object = None) -> PruningTable:
-    """Return sizes and errors of a model's prunings: :meth:`Model.pruning_path`."""
+    """Return sizes and errors of a model's prunings: :meth:`Model.pruning_path`.
+
+    Parameters
+    ----------
+    model : Model
+        A fitted tree.
+    X, y : table and sequence, or None
+        Rows that the tree was not grown from; with them there are errors on these, too.
+    """
     return model.pruning_path(X, y)

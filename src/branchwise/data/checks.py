@@ -64,8 +64,16 @@ _MOST_COMPARED = 300
 class Finding:
     """A problem of a table that was found before fitting.
 
-    ``kind`` is its type, ``columns`` the columns that have it, ``message`` describes it
-    and ``advice`` says what to do.
+    Parameters
+    ----------
+    kind : str
+        Its type: "leak", "identifier", ...; ``docs/files.md`` lists them.
+    columns : tuple of str
+        The columns that have it.
+    message : str
+        What the problem is.
+    advice : str
+        What to do.
     """
 
     kind: Kind

@@ -417,7 +417,18 @@ def predicted_fold(
 
 @dataclass(frozen=True)
 class LearningCurve(Framed, Document):
-    """Scores by the number of rows: a row for each size, a column for each fold."""
+    """Scores by the number of rows.
+
+    Attributes
+    ----------
+    sizes : array
+        The numbers of training rows.
+    train, test : array
+        The scores of training and test rows: a row for each size, a column for each
+        fold.
+    scoring : str
+        The score; more is better.
+    """
 
     sizes: Ints
     train: Floats

@@ -177,7 +177,15 @@ class Evaluation(_Tables):
 
 @dataclass(frozen=True)
 class Comparison(_Tables):
-    """Evaluations of several algorithms on the same folds, by name."""
+    """Evaluations of several algorithms on the same folds.
+
+    ``comparison["cart"]`` is one of them.
+
+    Attributes
+    ----------
+    evaluations : dict of str to Evaluation
+        The evaluations by the names of the algorithms, in order.
+    """
 
     evaluations: Mapping[str, Evaluation]
 

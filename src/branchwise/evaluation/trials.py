@@ -78,6 +78,8 @@ class SearchResults(Framed, Document):
         The score; more is better.
     method : {"grid", "halving"}
         How they were tried.
+    n_folds : int
+        The number of folds.
     complete : bool
         Whether nothing is left to be tried.
     """
