@@ -26,14 +26,15 @@ from branchwise import (
     export,
     fit_tree,
 )
-from branchwise.export import excel, excel_ensemble, excel_workbook
+from branchwise.export import excel
 from branchwise.export.base import (
     ensemble_predictions,
     plan_of,
     same,
     sample_of_rows,
 )
-from branchwise.export.excel_workbook import Sheet, column_name, escaped, workbook
+from branchwise.export.excel import ensemble_sheet, sheets
+from branchwise.export.excel.sheets import Sheet, column_name, escaped, workbook
 from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit, make_plan
 from branchwise.export.verification import probe_rows
 from forest_tables import mixed
@@ -42,7 +43,7 @@ from mixed_trees import HOSTILE, random_models
 from workbooks import old_workbook, record
 
 needs_libreoffice = pytest.mark.skipif(
-    excel_workbook._absent() is not None, reason="LibreOffice is not here"
+    sheets._absent() is not None, reason="LibreOffice is not here"
 )
 UNDIVIDED = {"missing": "largest", "unseen": "largest"}
 #: All that formulas are made of: no text but the empty one.
@@ -79,8 +80,8 @@ def test_nothing_that_users_wrote_is_in_a_formula():
             parts = parts_of(export.write(model, "excel", lines="2"))
         except ExportError:
             continue
-        sheets = "".join(p for name, p in parts.items() if "worksheets" in name)
-        formulas = re.findall("<f>([^<]*)</f>", sheets)
+        written = "".join(p for name, p in parts.items() if "worksheets" in name)
+        formulas = re.findall("<f>([^<]*)</f>", written)
         assert formulas
         for formula in formulas:
             plain = formula.replace("&lt;", "<").replace("&gt;", ">")
@@ -161,7 +162,7 @@ def test_results_of_formulas_are_read():
     halves = long[:4000].encode("latin-1"), long[4000:].encode("latin-1")
     sheet += record(0x207, 6000, 0, form="HB", content=halves[0])
     sheet += record(0x3C, 0, form="B", content=halves[1]) + record(0x0A)
-    results = excel_workbook.formula_results(old_workbook(sheet))
+    results = sheets.formula_results(old_workbook(sheet))
     expected = [0.1 + 0.2, "ab\U0001f600", "", None, True, long]
     assert [results[row, 1] for row in range(1, 7)] == expected
 
@@ -173,7 +174,7 @@ def test_rows_are_filled_into_a_copy():
     sheet = "xl/worksheets/sheet1.xml"
     rows = [("=1+1", 0.1 + 0.2, True), (None, 1.0, None), ("a\0_x0041_", None, False)]
     parts = parts_of(content)
-    parts[sheet] = excel_workbook._filled(parts[sheet].encode(), rows).decode()
+    parts[sheet] = sheets._filled(parts[sheet].encode(), rows).decode()
     copy = BytesIO()
     with ZipFile(copy, "w") as archive:
         for name, part in parts.items():
@@ -186,7 +187,7 @@ def test_rows_are_filled_into_a_copy():
 
 
 def test_xlsxwriter_is_named_where_it_is_not_installed(monkeypatch, weather):
-    monkeypatch.setattr(excel_workbook, "find_spec", lambda name: None)
+    monkeypatch.setattr(sheets, "find_spec", lambda name: None)
     with pytest.raises(ExportError, match=r"pip install 'branchwise\[excel\]'"):
         export.write(weather, "excel")
 
@@ -280,17 +281,17 @@ def test_refused_rows_are_left_empty():
 
 
 def test_what_is_not_here_is_said(monkeypatch, weather):
-    monkeypatch.setattr(excel_workbook.shutil, "which", lambda name: None)
+    monkeypatch.setattr(sheets.shutil, "which", lambda name: None)
     done = export.verify(weather, "excel")
     assert done.absent[0].startswith("LibreOffice is not installed")
 
 
 def test_what_does_not_calculate_is_said(monkeypatch, weather):
-    monkeypatch.setattr(excel_workbook, "_program", lambda: "false")
+    monkeypatch.setattr(sheets, "_program", lambda: "false")
     with pytest.raises(ExportError, match="did not calculate the workbook"):
         export.verify(weather, "excel")
     with pytest.raises(ExportError, match="no compound file"):
-        excel_workbook.formula_results(b"PK")
+        sheets.formula_results(b"PK")
 
 
 def test_too_many_columns_to_read():
@@ -298,7 +299,7 @@ def test_too_many_columns_to_read():
     plan = plan_with(fields[0], threshold=1.0)
     plan = Plan("t", "", fields, plan.classes, plan.nodes, False, False, None)
     with pytest.raises(ExportError, match="more than 256 columns"):
-        excel_workbook._run(b"", plan, [])
+        sheets._run(b"", plan, [])
 
 
 def calculated(ensembles, n_rows):
@@ -307,34 +308,32 @@ def calculated(ensembles, n_rows):
         cases = []
         for number, ensemble in enumerate(ensembles):
             plan = plan_of(ensemble)
-            nearest = (
-                excel_workbook.fitting(plan, r) for r in probe_rows(plan, n_rows)
-            )
+            nearest = (sheets.fitting(plan, r) for r in probe_rows(plan, n_rows))
             rows = [row for row in nearest if row is not None]
             used = [field.column for field in plan.fields]
             sample = sample_of_rows(rows, ensemble.schema, used)
             wanted = ensemble_predictions(ensemble, plan, sample)
             content = export.write(ensemble, "excel", lines=str(len(rows)))
             parts = {name: part.encode() for name, part in parts_of(content).items()}
-            sheet = excel_workbook._ROWS_SHEET
-            parts[sheet] = excel_workbook._filled(parts[sheet], rows)
+            sheet = sheets._ROWS_SHEET
+            parts[sheet] = sheets._filled(parts[sheet], rows)
             with ZipFile(Path(folder) / f"{number}.xlsx", "w") as copy:
                 for name, part in parts.items():
                     copy.writestr(name, part)
             cases.append((plan, wanted))
         names = [f"{number}.xlsx" for number in range(len(cases))]
-        excel_workbook._calculate(names, Path(folder))
+        sheets._calculate(names, Path(folder))
         for number, (plan, wanted) in enumerate(cases):
             content = (Path(folder) / f"{number}.xls").read_bytes()
-            results = excel_workbook.formula_results(content)
-            read = excel_workbook._prediction
+            results = sheets.formula_results(content)
+            read = sheets._prediction
             got = [read(results, row, plan) for row in range(1, len(wanted) + 1)]
             yield plan, wanted, got
 
 
 def check_several(ensembles, n_rows=60):
     for plan, wanted, got in calculated(ensembles, n_rows):
-        slack = excel_ensemble.rounding(plan)
+        slack = ensemble_sheet.rounding(plan)
         for expected, result in zip(wanted, got, strict=True):
             assert same(expected, result, plan, slack), (plan.about, expected, result)
 
@@ -387,8 +386,8 @@ def test_ensembles_that_no_workbook_holds():
 
 def test_sums_of_both_signs_may_be_rounded():
     numbers = plan_of(random_boosting(12, 12))
-    assert 0 < excel_ensemble.rounding(numbers) < 1e-10
-    assert excel_ensemble.rounding(plan_of(random_boosting(12, 14))) == 0
+    assert 0 < ensemble_sheet.rounding(numbers) < 1e-10
+    assert ensemble_sheet.rounding(plan_of(random_boosting(12, 14))) == 0
     given = (1.5, ())
     assert same(given, (1.5 + 1e-13, ()), numbers, 1e-12)
     assert not same(given, (1.5 + 1e-11, ()), numbers, 1e-12)

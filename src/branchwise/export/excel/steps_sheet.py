@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
-from branchwise.export.excel_workbook import (
+from branchwise.export.excel.sheets import (
     MOST_CHARACTERS,
     Content,
     Formula,

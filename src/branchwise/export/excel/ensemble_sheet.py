@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
-from branchwise.export.excel_steps import Encoding, levels
-from branchwise.export.excel_workbook import Content, Formula, column_name
+from branchwise.export.excel.sheets import Content, Formula, column_name
+from branchwise.export.excel.steps_sheet import Encoding, levels
 from branchwise.export.plan import Machine, Plan
 
 #: Trees that one formula adds up.

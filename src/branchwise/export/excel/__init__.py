@@ -17,9 +17,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from branchwise.errors import ExportError, ParameterError, counted
 from branchwise.export.base import Options, Target
-from branchwise.export.excel_ensemble import EnsembleSteps, rounding
-from branchwise.export.excel_steps import Steps, header
-from branchwise.export.excel_workbook import (
+from branchwise.export.excel.ensemble_sheet import EnsembleSteps, rounding
+from branchwise.export.excel.sheets import (
     DIGITS,
     DOMAIN,
     Content,
@@ -30,6 +29,7 @@ from branchwise.export.excel_workbook import (
     runners,
     workbook,
 )
+from branchwise.export.excel.steps_sheet import Steps, header
 from branchwise.export.plan import Machine, Plan, make_machine
 from branchwise.text.conditions import word
 
