@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,14 @@ MakeFrame = Callable[[Table], Any]
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let modules know whether all tests run, as ``make test-all`` does."""
+    """Let modules know whether all tests run, and let tests press Ctrl-C.
+
+    A job in the background of a shell ignores Ctrl-C: tests of it would wait for ever.
+    """
     if not config.getoption("markexpr"):
-        os.environ[ALL_TESTS] = "1"
+        os.environ[ALL_TESTS] = "1"  # as ``make test-all`` does
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _arrow(table: Table) -> pa.Table:

@@ -11,6 +11,7 @@ import difflib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, TypeVar
@@ -364,6 +365,10 @@ def _waited(connection: Any, work: Callable[[], Any]) -> Any:
     return run_in_sqlite(work, connection, _MOST_SECONDS)
 
 
+def _in_duckdb(connection: Any, work: Callable[[], Any]) -> Any:
+    return run_interruptibly(work, connection.interrupt, _MOST_SECONDS)
+
+
 class DuckDBFile(_Database):
     """A table or a query of a DuckDB file."""
 
@@ -387,17 +392,18 @@ class DuckDBFile(_Database):
         return open_duckdb(self._path, memory_limit=limit, temp_directory="")
 
     def _tables(self, connection: Any) -> list[str]:
-        listed = connection.execute(
+        listing = (
             "select table_name from information_schema.tables where table_schema = "
             "current_schema() order by table_name"
-        ).fetchall()
+        )
+        listed = _in_duckdb(connection, lambda: connection.execute(listing).fetchall())
         return [name for (name,) in listed]
 
     def _describe(self, connection: Any) -> None:
         if not is_one_select(connection, self._query):
             raise self._not_one_select()
         shape = f"select * from ({self._query}) limit 0"  # noqa: S608
-        found = connection.execute(shape).description
+        found = _in_duckdb(connection, lambda: connection.execute(shape)).description
         self.names = tuple(str(entry[0]) for entry in found)
         # What comes as a dictionary is an enumeration.
         self.declared = frozenset(
@@ -409,9 +415,7 @@ class DuckDBFile(_Database):
         batches: list[Any] = []
         size = 0
 
-        def waited(work: Callable[[], Any]) -> Any:
-            return run_interruptibly(work, connection.interrupt, _MOST_SECONDS)
-
+        waited = partial(_in_duckdb, connection)
         reader = waited(lambda: duckdb_reader(connection.sql(self._query), _FETCHED))
         try:
             while (batch := waited(lambda: next(reader, None))) is not None:
