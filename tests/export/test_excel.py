@@ -33,7 +33,7 @@ from branchwise.export.base import (
     same,
     sample_of_rows,
 )
-from branchwise.export.excel import ensemble_sheet, sheets
+from branchwise.export.excel import ensemble_sheet, sheets, word_sheets
 from branchwise.export.excel.sheets import Sheet, column_name, escaped, workbook
 from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit, make_plan
 from branchwise.export.verification import probe_rows
@@ -48,7 +48,7 @@ needs_libreoffice = pytest.mark.skipif(
 UNDIVIDED = {"missing": "largest", "unseen": "largest"}
 #: All that formulas are made of: no text but the empty one.
 FORMULA = re.compile(
-    r"(?:\"\"|[A-Z]+\(|(?:Rows|Steps|Tree|Values)!|\$?[A-Z]{1,3}(?:\$?\d+)?|"
+    r"(?:\"\"|[A-Z]+\(|known_\d+|(?:Rows|Steps|Tree|Values)!|\$?[A-Z]{1,3}(?:\$?\d+)?|"
     r"TRUE|FALSE|\d+|[-+*/<>=,:()&])+"
 )
 
@@ -81,7 +81,7 @@ def test_nothing_that_users_wrote_is_in_a_formula():
         except ExportError:
             continue
         written = "".join(p for name, p in parts.items() if "worksheets" in name)
-        formulas = re.findall("<f>([^<]*)</f>", written)
+        formulas = re.findall("<f(?:ormula[12]?)?>([^<]*)</f", written)
         assert formulas
         for formula in formulas:
             plain = formula.replace("&lt;", "<").replace("&gt;", ">")
@@ -98,15 +98,101 @@ def test_the_workbook_is_one():
     content = export.write(model, "excel", lines="7")
     assert content == export.write(model, "excel", lines="7")
     book = openpyxl.load_workbook(BytesIO(content))
-    assert book.sheetnames == ["Rows", "Steps", "Tree", "Values"]
+    words = ["Rows", "Rules", "How to use"]
+    assert book.sheetnames == [*words, "Steps", "Tree", "Values"]
     header, first, *others = book["Rows"].values
     assert header == (
         *("outlook", "humidity", "windy", "prediction"),
-        *("probability of no", "probability of yes"),
+        *("probability of no", "probability of yes", "rule"),
     )
     assert first[:3] == (None, None, None)
     assert first[3].startswith("=IF(OR(COUNTA(A2:C2)=0,")
     assert len(others) == 6
+
+
+def test_a_workbook_guides_who_fills_it_in(weather):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.load_workbook(BytesIO(export.write(weather, "excel", lines="7")))
+    rows = book["Rows"]
+    assert [rows.cell(2, column).number_format for column in (4, 5, 6)] == [
+        *("General", "0.0%", "0.0%")
+    ]
+    checks = {str(v.sqref): v for v in rows.data_validations.dataValidation}
+    assert sorted(checks) == ["A2:A8", "B2:B8", "C2:C8"]
+    assert checks["A2:A8"].formula1 == "known_1"
+    assert checks["A2:A8"].type == "list"
+    assert checks["A2:A8"].errorStyle == "warning"
+    assert checks["B2:B8"].type == "decimal"
+    values = dict(weather.schema.columns[0].code_of)
+    known = book.defined_names["known_1"].attr_text
+    assert known == f"Values!$B$2:$B${len(values) + 1}"
+    assert {cell.value for (cell,) in book["Values"]["B2:B4"]} == set(values)
+    marked = [str(area.sqref) for area in rows.conditional_formatting]
+    assert marked == ["A2:A8", "B2:B8", "C2:C8", "A2:C8"]
+    lines = [line for (line,) in book["How to use"].values]
+    assert lines[0] == "How to use: ID3 decision tree with 5 leaves"
+    assert any("yellow columns" in line for line in lines)
+    assert any(line.startswith("Formulas are in 7 lines. For more") for line in lines)
+    refusing = ID3Classifier(missing="error", unseen="error")
+    model = refusing.fit({"a": ["x", "y"]}, ["no", "yes"]).model_
+    book = openpyxl.load_workbook(BytesIO(export.write(model, "excel", lines="7")))
+    (check,) = book["Rows"].data_validations.dataValidation
+    assert check.errorStyle is None  # stops
+    lines = [line for (line,) in book["How to use"].values]
+    assert "A line with a missing value has no prediction." in lines
+
+
+def test_the_rules_are_there_in_words(monkeypatch, weather):
+    openpyxl = pytest.importorskip("openpyxl")
+
+    def sheet(model, name="Rules"):
+        book = openpyxl.load_workbook(BytesIO(export.write(model, "excel", lines="2")))
+        return list(book[name].values) if name in book.sheetnames else None
+
+    assert sheet(weather) == [
+        ("if", "prediction", "probability of no", "probability of yes"),
+        ("outlook = overcast", "yes", 0, 1),
+        ("outlook = rainy and windy = FALSE", "yes", 0, 1),
+        ("outlook = rainy and windy = TRUE", "no", 1, 0),
+        ("outlook = sunny and humidity ≤ 77.5", "yes", 0, 1),
+        ("outlook = sunny and humidity > 77.5", "no", 1, 0),
+    ]
+    X = {"n": [1, 2, 3, 4, 5, 6], "c": list("aabbab")}
+    numbers = CARTRegressor(max_depth=2).fit(X, [1.0, 2.0, 3.0, 9.0, 9.5, 9.0]).model_
+    found = sheet(numbers)
+    assert found[0] == ("if", "prediction")
+    assert len(found) == numbers.tree.n_leaves + 1
+    forest = RandomForestClassifier(n_estimators=3, max_depth=2, **UNDIVIDED)
+    found = sheet(forest.fit(*mixed(100)).model_)
+    assert found[0][:3] == ("tree", "if", "prediction")
+    assert {row[0] for row in found[1:]} == {1, 2, 3}
+    monkeypatch.setattr(word_sheets, "MOST_NODES", 3)
+    assert sheet(weather) is None
+    assert sheet(weather, "Rows")[0][-1] == "probability of yes"
+    lines = [line for (line,) in sheet(weather, "How to use")]
+    assert "Models of more than 3 nodes have no rules in words here." in lines
+
+
+@needs_libreoffice
+def test_the_rule_that_decided_is_beside_the_prediction():
+    table = datasets.load("weather")
+    model = C45Classifier().fit(table.X, table.y).model_
+    plan = plan_of(model)
+    rows = [("sunny", 70.0, None), ("sunny", 95.0, None), (None, 70.0, "TRUE")]
+    parts = parts_of(export.write(model, "excel", lines="3"))
+    filled = sheets._filled(parts[sheets._ROWS_SHEET].encode(), rows)
+    parts[sheets._ROWS_SHEET] = filled.decode()
+    with TemporaryDirectory() as folder:
+        with ZipFile(Path(folder) / "a.xlsx", "w") as copy:
+            for name, part in parts.items():
+                copy.writestr(name, part)
+        sheets._calculate(["a.xlsx"], Path(folder))
+        results = sheets.formula_results((Path(folder) / "a.xls").read_bytes())
+    column = len(plan.fields) + 1 + len(plan.classes)
+    told = [results[row, column] for row in (1, 2, 3)]
+    assert told[0] == "outlook = sunny and humidity ≤ 75"
+    assert told[1] == "outlook = sunny and humidity > 75"
+    assert told[2] == word_sheets.FRACTIONAL_RULE
 
 
 def test_bounds_decide_as_cuts_do():

@@ -69,8 +69,6 @@ ALLOWED = {
     "src/branchwise/model_file/reader.py": {"answer", "cut"},
     "src/branchwise/recipe/parameters.toml": {"cut", "cuts", "min_significance"},
     # Text of exported code, which stays byte for byte the same.
-    "src/branchwise/export/excel/__init__.py": {"answer", "reply"},
-    "src/branchwise/export/excel/steps_sheet.py": {"reply"},
     "src/branchwise/export/onnx.py": {"answered"},
     "src/branchwise/export/onnx_graph.py": {"answered"},
     "src/branchwise/export/sql.py": {"answers"},

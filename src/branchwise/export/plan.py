@@ -39,6 +39,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from itertools import accumulate
 from typing import Literal
 
@@ -46,7 +47,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, added_in_order
 from branchwise.data.number_format import NumberFormat
-from branchwise.data.table_schema import Schema, Value, ValueType
+from branchwise.data.table_schema import Column, Schema, Value, ValueType
 from branchwise.errors import counted
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
@@ -82,6 +83,7 @@ class Field:
     ``values`` are the values of the training rows, in the order of their codes; none
     for a number that is compared with thresholds (``numeric``). ``number_format`` is
     how the numbers of the training rows were written, unless plainly.
+    ``schema_column`` is the column of the schema, for conditions in words.
     """
 
     name: str
@@ -90,6 +92,9 @@ class Field:
     numeric: bool
     values: tuple[Value, ...]
     number_format: NumberFormat | None = None
+    schema_column: Column | None = dataclass_field(
+        default=None, compare=False, repr=False
+    )
 
 
 @dataclass(frozen=True)
@@ -315,6 +320,7 @@ def _field(schema: Schema, index: int) -> Field:
         column.is_numeric,
         column.categories,
         column.number_format,
+        schema_column=column,
     )
 
 

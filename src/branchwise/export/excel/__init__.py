@@ -1,8 +1,9 @@
 """Export to Excel: a workbook whose formulas predict the rows that are typed in.
 
-"Rows" is for the user, "Steps" follows every row through the tree, "Tree" has the tree
-as a table of states (:class:`branchwise.export.plan.Machine`), "Values" the values and
-classes. Names and values are cells of their own, never parts of formulas.
+"Rows" is for the user, with the rule that decided each row; "Rules" and "How to use"
+are in words. "Steps" follows every row through the tree, "Tree" has the tree as a table
+of states (:class:`branchwise.export.plan.Machine`), "Values" the values and classes.
+Names and values are cells of their own, never parts of formulas.
 
 Spreadsheet programs treat numbers as equal that differ after 15 digits or so. So the
 sheet is exact for numbers of up to 14 digits, and its bounds are the largest such
@@ -22,7 +23,9 @@ from branchwise.export.excel.sheets import (
     DIGITS,
     DOMAIN,
     Content,
+    Input,
     Sheet,
+    column_name,
     fitting,
     held,
     normal,
@@ -30,7 +33,14 @@ from branchwise.export.excel.sheets import (
     workbook,
 )
 from branchwise.export.excel.steps_sheet import Steps, header
-from branchwise.export.plan import Machine, Plan, make_machine
+from branchwise.export.excel.word_sheets import (
+    FRACTIONAL_RULE,
+    guide_sheet,
+    has_rules,
+    node_rules,
+    rules_sheet,
+)
+from branchwise.export.plan import Field, Machine, Plan, make_machine
 from branchwise.text.conditions import word
 
 #: What a workbook may have: cells with formulas, columns, rows of a table.
@@ -54,22 +64,48 @@ def write(plan: Plan, options: Options) -> bytes:
     inputs: list[Content] = [header(field.name) for field in plan.fields]
     texts = frozenset(i for i, f in enumerate(plan.fields) if f.kind == "text")
     skipped: list[Content] = [None] * len(plan.fields)
+    first = len(plan.fields) + 1
+    rule: list[Content] = ["rule"] if steps.has_rule else []
+    to_fill = Sheet(
+        "Rows",
+        [
+            [*inputs, *predictions, *rule],
+            *([*skipped, *steps.predictions(r), *steps.rule(r)] for r in rows),
+        ],
+        [*(_width(str(name)) for name in [*inputs, *predictions]), *([70] * len(rule))],
+        texts,
+        percent_columns=frozenset(range(first, first + len(plan.classes))),
+        inputs=[_input(at, field, plan) for at, field in enumerate(plan.fields)],
+    )
+    paths = [steps.header(), *(steps.row(r) for r in rows)]
     return workbook(
         [
-            Sheet(
-                "Rows",
-                [
-                    [*inputs, *predictions],
-                    *([*skipped, *steps.predictions(r)] for r in rows),
-                ],
-                [_width(str(name)) for name in [*inputs, *predictions]],
-                texts,
-            ),
-            Sheet("Steps", [steps.header(), *(steps.row(r) for r in rows)]),
-            Sheet("Tree", _tree(plan, machine)),
-            Sheet("Values", _values(plan)),
-        ]
+            to_fill,
+            *([rules_sheet(plan)] if has_rules(plan) else []),
+            guide_sheet(plan, n_rows),
+            Sheet("Steps", paths, technical=True),
+            Sheet("Tree", _tree(plan, machine), technical=True),
+            Sheet("Values", _values(plan), technical=True),
+        ],
+        _value_names(plan),
     )
+
+
+def _input(at: int, field: Field, plan: Plan) -> Input:
+    if not field.values:
+        return Input()
+    return Input(f"known_{at + 1}", field.kind == "text", plan.rejects_unseen)
+
+
+def _value_names(plan: Plan) -> dict[str, str]:
+    """Return a name for the values of each field, as lists to choose from need it."""
+    names = {}
+    for at, field in enumerate(plan.fields):
+        column = column_name(2 * at + 1)
+        if field.values:
+            cells = f"Values!${column}$2:${column}${len(field.values) + 1}"
+            names[f"known_{at + 1}"] = cells
+    return names
 
 
 def _n_rows(given: str) -> int:
@@ -157,14 +193,16 @@ def bound(threshold: float) -> float:
 def _tree(plan: Plan, machine: Machine) -> list[list[Content]]:
     """Return the table of states: their splits, outcomes and predictions."""
     costs = plan.costs or ()
+    rules = [] if plan.trees or not has_rules(plan) else node_rules(plan)
     predictions = _ensemble_predictions(plan) if plan.trees else _predictions(plan)
     rows: list[list[Content]] = [
         [
-            *("state", "field", "numeric", "up to", "first reply", None, "leads to"),
+            *("state", "field", "numeric", "up to", "first outcome", None, "leads to"),
             "share",
-            "answer",
+            "prediction",
             *(header(f"probability of {word(c)}") for c in plan.classes),
-            *(["costs"] if costs else []),
+            *("costs" if not at else None for at in range(len(costs))),
+            *(["rule"] if rules else []),
         ]
     ]
     for line in range(max(len(machine), len(machine.to), len(costs))):
@@ -176,8 +214,9 @@ def _tree(plan: Plan, machine: Machine) -> list[list[Content]]:
         if line < len(plan.nodes):
             prediction = predictions[line]
         cells += prediction
-        if line < len(costs):
-            cells += costs[line]
+        cells += costs[line] if line < len(costs) else [None] * len(costs)
+        if line < len(rules):
+            cells.append(rules[line])
         rows.append(cells)
     return rows
 
@@ -228,7 +267,8 @@ def _values(plan: Plan) -> list[list[Content]]:
     """Return the classes, then for every field its values and what to add for each.
 
     Added to the code of unseen values, it gives the code of the value. An ensemble has
-    a further column: what is added to its sums, or what they are divided by.
+    a further column: what is added to its sums, or what they are divided by; a tree
+    that divides cases has what is said of them.
     """
     columns: list[Sequence[Content]] = [["classes", *plan.classes]]
     for field in plan.fields:
@@ -237,6 +277,8 @@ def _values(plan: Plan) -> list[list[Content]]:
         columns.append(["code", *(i - unseen for i in range(len(field.values)))])
     if plan.trees:
         columns.append(["sums", *(plan.initial or [plan.divisor])])
+    elif plan.divides:
+        columns.append(["rule", FRACTIONAL_RULE])
     height = max(len(column) for column in columns)
     return [
         [c[line] if line < len(c) else None for c in columns] for line in range(height)

@@ -56,14 +56,33 @@ class Formula:
 Content = str | bool | int | float | Formula | None
 
 
+@dataclass(frozen=True)
+class Input:
+    """A column to fill in: numbers, or one of the values in cells that have a name.
+
+    ``known`` is that name, None for numbers; ``strict`` refuses any other value.
+    """
+
+    known: str | None = None
+    exact: bool = True
+    strict: bool = False
+
+
 @dataclass
 class Sheet:
-    """A sheet: rows of cells, the width of its columns, those that hold texts."""
+    """A sheet: rows of cells, the width of its columns, and the kinds of their cells.
+
+    ``inputs`` are the columns to fill in, from the first one on.
+    """
 
     name: str
     rows: list[list[Content]]
     widths: Sequence[int] = ()
     text_columns: frozenset[int] = field(default_factory=frozenset)
+    percent_columns: frozenset[int] = field(default_factory=frozenset)
+    wrapped_columns: frozenset[int] = field(default_factory=frozenset)
+    inputs: Sequence[Input] = ()
+    technical: bool = False
 
 
 class _Exact(float):
@@ -126,8 +145,11 @@ def _checked(text: str) -> str:
     return text
 
 
-def workbook(sheets: Sequence[Sheet]) -> bytes:
-    """Return a workbook; the same sheets give the same bytes."""
+def workbook(sheets: Sequence[Sheet], names: dict[str, str] | None = None) -> bytes:
+    """Return a workbook; the same sheets give the same bytes.
+
+    ``names`` are names of cells, and which cells they are.
+    """
     if find_spec("xlsxwriter") is None:
         raise ExportError(
             "The export to 'excel' needs the package XlsxWriter. Install it with: pip "
@@ -139,18 +161,82 @@ def workbook(sheets: Sequence[Sheet]) -> bytes:
     with xlsxwriter.Workbook(target, {"in_memory": True}) as book:
         book.set_properties({"created": _CREATED})
         text = book.add_format({"num_format": "@"})
-        header = book.add_format({"num_format": "@", "bold": True})
+        header = book.add_format({"num_format": "@", "bold": True, "bottom": 1})
+        percent = book.add_format({"num_format": "0.0%"})
+        wrapped = book.add_format({"text_wrap": True, "valign": "top"})
         for sheet in sheets:
             page = book.add_worksheet(sheet.name)
             page.freeze_panes(1, 0)
+            if sheet.technical:
+                page.set_tab_color("#999999")
+            else:
+                page.set_landscape()
+                page.fit_to_pages(1, 0)
             for column, width in enumerate(sheet.widths):
                 is_text = column in sheet.text_columns
                 page.set_column(column, column, width, text if is_text else None)
+            styles = dict.fromkeys(sheet.percent_columns, percent)
+            styles |= dict.fromkeys(sheet.wrapped_columns, wrapped)
             for number, cells in enumerate(sheet.rows):
-                style = None if number else header
                 for column, content in enumerate(cells):
+                    style = styles.get(column) if number else header
                     _write_cell(page, number, column, content, style, text)
+            _guide_inputs(book, page, sheet)
+        for name, cells_of in (names or {}).items():
+            book.define_name(name, f"={cells_of}")
     return target.getvalue()
+
+
+#: The ground of cells to fill in, and of those whose content is not understood.
+_TO_FILL, _WRONG = "#FFF9DB", "#FFC7CE"
+
+
+def _guide_inputs(book: Any, page: Any, sheet: Sheet) -> None:
+    """Colour the columns to fill in, list their values, and mark what is unknown."""
+    last = len(sheet.rows) - 1
+    if not sheet.inputs or not last:
+        return
+    wrong = book.add_format({"bg_color": _WRONG})
+    for column, of_column in enumerate(sheet.inputs):
+        page.data_validation(1, column, last, column, _validation(of_column))
+        criteria = f"={_not_understood(of_column, f'{column_name(column)}2')}"
+        rule = {"type": "formula", "criteria": criteria, "format": wrong}
+        page.conditional_format(1, column, last, column, {**rule, "stop_if_true": True})
+    ground = {"type": "formula", "criteria": "=TRUE"}
+    to_fill = book.add_format({"bg_color": _TO_FILL})
+    end = len(sheet.inputs) - 1
+    page.conditional_format(1, 0, last, end, {**ground, "format": to_fill})
+
+
+def _validation(of_column: Input) -> dict[str, Any]:
+    """Return what a program checks while a cell is typed; pasting is not checked."""
+    if of_column.known is None:
+        return {
+            "validate": "decimal",
+            "criteria": "between",
+            "minimum": "-1E+300",
+            "maximum": "1E+300",
+            "error_title": "Not a number",
+            "error_message": "This column takes numbers. Leave the cell empty if the "
+            "value is missing.",
+        }
+    return {
+        "validate": "list",
+        "source": f"={of_column.known}",
+        "error_type": "stop" if of_column.strict else "warning",
+        "error_title": "Not in the training rows",
+        "error_message": "The training rows do not have this value. The list has those "
+        "that they have; leave the cell empty if the value is missing.",
+    }
+
+
+def _not_understood(of_column: Input, cell: str) -> str:
+    """Return whether a cell has text for a number, or a value that is not known."""
+    if of_column.known is None:
+        return f"AND(LEN({cell})>0,NOT(ISNUMBER({cell})))"
+    known = of_column.known
+    same = f"EXACT({known},{cell})" if of_column.exact else f"({known}={cell})"
+    return f"AND(LEN({cell})>0,SUMPRODUCT(--{same})=0)"
 
 
 def _write_cell(
@@ -192,7 +278,7 @@ def _absent() -> str | None:
 
 def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
     """Put the rows into copies of the workbook, and read the results of formulas."""
-    if len(plan.fields) + 1 + len(plan.classes) > _MOST_COLUMNS:
+    if len(plan.fields) + 2 + len(plan.classes) > _MOST_COLUMNS:
         raise ExportError(
             "The workbook has more than 256 columns to fill in and to read, and "
             "LibreOffice's results can only be read of so many. Write it without "
@@ -328,7 +414,8 @@ def _prediction(
     """Return what a row is told: nothing at all where it is rejected."""
     first = len(plan.fields)
     told = [results[row, first + i] for i in range(1 + len(plan.classes))]
-    if told[-1] == "":
+    # LibreOffice saves an empty text in a cell of per cents as 0.
+    if told[0] == "" and not any(told[1:]):
         return None
     probabilities = tuple(c if isinstance(c, float) else float("nan") for c in told[1:])
     label = told[0]

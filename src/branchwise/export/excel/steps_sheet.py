@@ -12,6 +12,7 @@ from branchwise.export.excel.sheets import (
     Formula,
     column_name,
 )
+from branchwise.export.excel.word_sheets import has_rules
 from branchwise.export.plan import FRACTIONAL, Field, Machine, Plan
 
 
@@ -30,6 +31,12 @@ class Encoding:
         self._plan = plan
         self._machine = machine
         self._first = len(plan.fields) + 1
+        #: Whether one rule in words decides a row.
+        self.has_rule = has_rules(plan) and not plan.trees
+
+    def rule(self, row: int) -> list[Content]:  # noqa: ARG002
+        """Return the formula of the rule that decided a row, where there is one."""
+        return []
 
     def _names(self) -> list[Content]:
         return [*(header(field.name) for field in self._plan.fields), "refused"]
@@ -104,6 +111,19 @@ class Steps(Encoding):
         end = f"Steps!{column_name(self._first + self._n_levels - 1)}{row}"
         return self._shown(self._predictions(end, row), row)
 
+    def rule(self, row: int) -> list[Content]:
+        """Return the formula of the rule that decided a row, in words."""
+        if not self.has_rule:
+            return []
+        plan = self._plan
+        end = f"Steps!{column_name(self._first + self._n_levels - 1)}{row}"
+        column = column_name(9 + len(plan.classes) + len(plan.costs or ()))
+        rule = f"INDEX(Tree!${column}:${column},{end}+2)"
+        if self._shares is not None:
+            several = f"Values!${column_name(2 * len(plan.fields) + 1)}$2"
+            rule = f"IF({end}<0,{several},{rule})"
+        return self._shown([rule], row)
+
     def _predictions(self, end: str, row: int) -> list[str]:
         """Return the prediction of a row that is not rejected."""
         own = [
@@ -141,7 +161,7 @@ class Shares:
 
     def _lay_out(self, first: int) -> None:
         plan, machine = self._plan, self._machine
-        names = [f"reply {s}" for s in range(len(machine)) if machine.splits_on[s]]
+        names = [f"outcome {s}" for s in range(len(machine)) if machine.splits_on[s]]
         names += [f"share {node}" for node in range(len(plan.nodes))]
         self._amounts = range(max(1, len(plan.classes)))
         names += [
@@ -201,7 +221,7 @@ class Shares:
         """Return a node, or the outcome of the next surrogate split."""
         if target < len(self._plan.nodes):
             return str(target)
-        return self._at(f"reply {target}", row)
+        return self._at(f"outcome {target}", row)
 
     def _share(self, node: int, row: int) -> str:
         parent = self._plan.parents[node]
@@ -209,7 +229,7 @@ class Shares:
             return "1"
         share, outcome = (
             self._at(f"share {parent}", row),
-            self._at(f"reply {parent}", row),
+            self._at(f"outcome {parent}", row),
         )
         piece = f"IF({outcome}={FRACTIONAL},Tree!$H${node + 2},0)"
         return f"{share}*IF({outcome}={node},1,{piece})"
@@ -222,7 +242,7 @@ class Shares:
         for node in self._ends:
             share = self._at(f"share {node}", row)
             if self._machine.splits_on[node]:
-                share = f"IF({self._at(f'reply {node}', row)}={node},{share},0)"
+                share = f"IF({self._at(f'outcome {node}', row)}={node},{share},0)"
             formulas.append(f"{before}+Tree!${amount}${node + 2}*{share}")
             before = self._at(f"sum {code}, {node}", row)
         return formulas
