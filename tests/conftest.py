@@ -14,13 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import settings
 
-from selection import ALL_TESTS
-
-#: The same examples in every run, on any machine.
-settings.register_profile(
-    "deterministic", derandomize=True, deadline=None, database=None
-)
-settings.load_profile("deterministic")
+from selection import ALL_TESTS, examples
 
 Table = Mapping[str, Sequence[Any]]
 MakeFrame = Callable[[Table], Any]
@@ -33,6 +27,15 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not config.getoption("markexpr"):
         os.environ[ALL_TESTS] = "1"  # as ``make test-all`` does
+    # The same examples in every run, on any machine.
+    settings.register_profile(
+        "deterministic",
+        max_examples=examples(100),
+        derandomize=True,
+        deadline=None,
+        database=None,
+    )
+    settings.load_profile("deterministic")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -278,7 +278,7 @@ def test_column_order_does_not_change_what_is_gained(table, rng) -> None:
 def test_column_order_changes_nothing_but_ties() -> None:
     """Tables in which no two columns are equally good give the same tree."""
     compared = 0
-    for seed in range(400):
+    for seed in range(examples(400)):
         made = random_table(seed)
         if made.settings.missing == "error" or len(made.columns) < 2:
             continue
@@ -300,7 +300,7 @@ def test_column_order_changes_nothing_but_ties() -> None:
         ]
         assert in_words(trees[0]) == in_words(trees[1]), f"seed {seed}"
         compared += len(trees[0].tree) > 1 and names != list(made.columns)
-    assert compared >= 50
+    assert compared >= examples(50)
 
 
 def columns_tie(made, limits: naive.Settings) -> bool:

@@ -58,9 +58,9 @@ def assert_same_answers(columns, tree, rows, context, monkeypatch) -> None:
     )
 
 
-@pytest.mark.parametrize("part", first_fast(range(10)))
+@pytest.mark.parametrize("part", first_fast(range(20)))
 def test_same_tree_and_same_answers_on_random_tables(part, monkeypatch):
-    for seed in range(part, N_TABLES, 10):
+    for seed in range(part, N_TABLES, 20):
         columns, data, labels, n_classes, grid, recipe = random_problem(seed)
         engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
         reference = grow(engine, columns, recipe)

@@ -76,10 +76,10 @@ def c45_problem(seed: int):
     return columns, data, labels, n_classes, grid, recipe
 
 
-@pytest.mark.parametrize("part", first_fast(range(8)))
+@pytest.mark.parametrize("part", first_fast(range(16)))
 def test_same_tree_before_and_after_pruning(part):
     raised = 0
-    for seed in range(part * N_TABLES // 8, (part + 1) * N_TABLES // 8):
+    for seed in range(part * N_TABLES // 16, (part + 1) * N_TABLES // 16):
         columns, data, labels, n_classes, grid, recipe = c45_problem(seed)
         engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
         reference = grow(engine, columns, recipe)
@@ -100,10 +100,10 @@ def test_same_tree_before_and_after_pruning(part):
     assert raised  # else these tables would show nothing
 
 
-@pytest.mark.parametrize("part", first_fast(range(8)))
+@pytest.mark.parametrize("part", first_fast(range(16)))
 def test_same_groups_of_values(part):
     shared = 0
-    for seed in range(part, N_TABLES // 3, 8):
+    for seed in range(part, N_TABLES // 3, 16):
         columns, data, labels, n_classes, grid, base = c45_problem(seed)
         rng = np.random.default_rng(seed)
         if rng.random() < 0.5:

@@ -76,9 +76,9 @@ def uneven_weights(rng: np.random.Generator, n: int, kind: int):
     return rng.random(n) if kind == 2 else 10.0 ** rng.integers(-12, 3, n)
 
 
-@pytest.mark.parametrize("part", first_fast(range(8)))
+@pytest.mark.parametrize("part", first_fast(range(16)))
 def test_same_tree_of_records(part, monkeypatch):
-    for seed in range(part, 1200, 8):
+    for seed in range(part, 1200, 16):
         rng = np.random.default_rng(seed)
         n = int(rng.choice([3, 12, 47, 48, 49, 90, 127, 128, 129, 300, 700]))
         sizes = rng.choice(SIZES, size=int(rng.integers(1, 24)))

@@ -21,7 +21,7 @@ from random_tables import (
 )
 from selection import first_fast
 
-CHUNK = 250
+CHUNK = 125
 
 
 # ------------------------------------------------------------------ random tables
