@@ -24,6 +24,7 @@ from branchwise.engines.prediction import (
     prediction_names,
 )
 from branchwise.engines.sql.source import SqlRows, SqlTable
+from branchwise.engines.sql.table_columns import Cells
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.export.base import Exportable
 from branchwise.export.plan import Field, make_plan
@@ -292,6 +293,20 @@ def _query(
     )
 
 
+def _check_dates(rows: SqlRows, field: Field, cells: Cells) -> None:
+    """Reject dates where numbers were learnt, numbers for dates, other time zones."""
+    wanted, got = field.date, cells.date
+    if (wanted is None) != (got is None) or (
+        wanted is not None and got is not None and wanted.zoned != got.zoned
+    ):
+        learnt = "numbers" if wanted is None else wanted.what
+        raise DataError(
+            f"Column {field.name!r} was learnt as {learnt}, and "
+            f"{rows.connection.label} has it as {cells.type or cells.kind}. Cast it in "
+            "a query."
+        )
+
+
 def _cell(rows: SqlRows, field: Field, dialect: Dialect) -> str:
     """Return the expression for a cell as the model compares it."""
     cells = rows.source.cells(field.name)
@@ -303,7 +318,8 @@ def _cell(rows: SqlRows, field: Field, dialect: Dialect) -> str:
             "a query."
         )
     if kind == "number":
-        return cells.number
+        _check_dates(rows, field, cells)
+        return cells.number if field.date is None else cells.raw
     if kind == "truth":
         return cells.raw
     if cells.type.startswith(_OTHER_TEXT):

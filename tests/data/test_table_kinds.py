@@ -19,6 +19,7 @@ from pyarrow import feather, parquet
 from branchwise import (
     CARTClassifier,
     DataError,
+    Model,
     fit_tree,
     read_table,
 )
@@ -195,16 +196,36 @@ def refusal(source, **options):
 
 
 def check_refusal(message):
-    assert "Column 'day' holds dates or times (" in message
+    assert "Column 'day' holds times or durations (" in message
     assert (
-        "branchwise takes text, categories, booleans and numbers. Turn it into a "
-        "number (such as the year or an age in days) or into text, or leave the column "
-        "out."
+        "branchwise takes dates, text, categories, booleans and numbers. Turn it into "
+        "a number (such as hours or days) or into text, or leave the column out."
     ) in message
 
 
-@pytest.mark.parametrize("cells", TIMES.values(), ids=TIMES)
-def test_dates_of_tables_are_refused(cells):
+DATES = {name: cells for name, cells in TIMES.items() if name in ("dates", "moments")}
+OTHERS = {name: cells for name, cells in TIMES.items() if name not in DATES}
+
+
+@pytest.mark.parametrize("cells", DATES.values(), ids=DATES)
+@pytest.mark.parametrize("form", WRITERS)
+def test_dates_of_files_are_dates(tmp_path, form, cells):
+    table = pa.table({"day": cells, "y": ANSWERS})
+    expected = fit_tree({"day": cells, "y": ANSWERS}, "y").to_bytes()
+    path = tmp_path / f"days.{form}"
+    WRITERS[form](table, path)
+    stored = pa.table({"day": pa.array(cells).dictionary_encode(), "y": ANSWERS})
+    sources = [table, stored, pl.from_arrow(table), read_table(path)]
+    for source in [*sources, path, ChunkedTable(path)]:
+        assert fit_tree(source, "y").to_bytes() == expected
+    assert "date  " in output("schema", path, "-t", "y")
+    text = tmp_path / "text.json"
+    output("fit", path, "-t", "y", "--categorical", "day", "-o", text)
+    assert Model.from_bytes(text.read_bytes()).schema.columns[0].kind == "categorical"
+
+
+@pytest.mark.parametrize("cells", OTHERS.values(), ids=OTHERS)
+def test_times_and_durations_of_tables_are_refused(cells):
     table = pa.table({"day": cells, "y": ANSWERS})
     stored = pa.table({"day": pa.array(cells).dictionary_encode(), "y": ANSWERS})
     for X in (table, stored, pl.from_arrow(table)):
@@ -213,9 +234,9 @@ def test_dates_of_tables_are_refused(cells):
         fit_tree({"day": cells, "y": ANSWERS}, "y")
 
 
-@pytest.mark.parametrize("cells", TIMES.values(), ids=TIMES)
+@pytest.mark.parametrize("cells", OTHERS.values(), ids=OTHERS)
 @pytest.mark.parametrize("form", WRITERS)
-def test_dates_of_files_are_refused(tmp_path, form, cells):
+def test_times_and_durations_of_files_are_refused(tmp_path, form, cells):
     path = tmp_path / f"days.{form}"
     WRITERS[form](pa.table({"day": cells, "y": ANSWERS}), path)
     check_refusal(refusal(read_table(path)))
@@ -227,22 +248,23 @@ def test_dates_of_files_are_refused(tmp_path, form, cells):
     output("fit", path, "-t", "y", "--categorical", "day")
 
 
-def test_dates_of_workbooks_and_databases_are_refused(tmp_path):
+def test_dates_of_workbooks_and_databases(tmp_path):
     duckdb = pytest.importorskip("duckdb")
     openpyxl = pytest.importorskip("openpyxl")
     pytest.importorskip("python_calamine")
+    expected = fit_tree({"day": DAYS, "y": ANSWERS}, "y").to_bytes()
     book = openpyxl.Workbook()
     for row in zip(["day", *DAYS], ["y", *ANSWERS], strict=True):
         book.active.append(row)
     book.save(tmp_path / "days.xlsx")
-    check_refusal(refusal(read_table(tmp_path / "days.xlsx")))
+    assert fit_tree(read_table(tmp_path / "days.xlsx"), "y").to_bytes() == expected
     path = str(tmp_path / "days.duckdb")
     with duckdb.connect(path) as connection:
         connection.execute("create table t (day date, y varchar)")
         for row in zip(DAYS, ANSWERS, strict=True):
             connection.execute("insert into t values (?, ?)", row)
-    check_refusal(refusal(read_table(path)))
-    check_refusal(refusal(SqlTable(path, "t")))
+    assert fit_tree(read_table(path), "y").to_bytes() == expected
+    assert fit_tree(SqlTable(path, "t"), "y").to_bytes() == expected
     # SQLite has no type for dates: they are text.
     path = str(tmp_path / "days.sqlite")
     with sqlite3.connect(path) as connection:
@@ -266,10 +288,12 @@ def test_dates_are_written_beside_predictions(tmp_path):
         assert lines[1].startswith("2024-01-01,1,")
 
 
-def test_text_that_looks_like_dates_stays_text(tmp_path):
+def test_text_of_csv_that_is_dates_is_read_as_such(tmp_path):
     path = tmp_path / "days.csv"
     path.write_text("day,y\n2024-01-01,p\n2024-01-02,q\n")
-    assert fit_tree(read_table(path), "y").schema.columns[0].kind == "categorical"
+    assert fit_tree(read_table(path), "y").schema.columns[0].date is not None
+    table = read_table(path, text_columns=["day"])
+    assert fit_tree(table, "y").schema.columns[0].kind == "categorical"
 
 
 def test_numbers_in_dictionaries_are_sorted():

@@ -197,11 +197,14 @@ def test_types_are_those_of_arrow(spark):
 
 
 @pytest.mark.slow
-def test_dates_are_refused(spark):
-    rows = [(dt.date(2024, 1, 1), "a"), (dt.date(2024, 1, 2), "b")]
-    frame = spark.createDataFrame(rows, "day date, y string")
-    with pytest.raises(DataError, match="Column 'day' holds dates or times"):
-        fit_tree(frame, "y")
+def test_dates(spark):
+    days = [dt.date(2024, 1, 1), None, dt.date(2024, 2, 1), dt.date(2024, 1, 9)]
+    times = [dt.datetime(2024, 1, 1 + at, 7, 30) for at in range(4)]
+    rows = list(zip(days, times, "abba", strict=True))
+    schema = "day date, time timestamp_ntz, y string"
+    model = fit_tree(spark.createDataFrame(rows, schema), "y", CART)
+    near = fit_tree({"day": days, "time": times, "y": list("abba")}, "y", CART)
+    assert model.to_bytes() == near.to_bytes()
 
 
 @pytest.mark.slow

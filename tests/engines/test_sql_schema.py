@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from branchwise import DataError, fit_tree, read_table
+from branchwise.data.date_format import DateFormat
 from branchwise.engines.base import Task
 from branchwise.engines.scan import finalise, scan
 from branchwise.engines.sql import SqlTable
@@ -213,8 +214,8 @@ def test_postgresql_types(postgresql):  # noqa: F811
             f"CREATE TABLE t AS SELECT {columns} FROM generate_series(1, 60) AS r(i)"
         )
         connection.execute('CREATE VIEW "odd ""one".v AS SELECT * FROM t')
-    with pytest.raises(DataError, match=r"Column 'day' holds dates or times \(date\)"):
-        plan_of(postgresql, Task("y"))
+    (day,) = [c for c in plan_of(postgresql, Task("y")).schema.columns if c.date]
+    assert (day.name, day.kind, day.date) == ("day", "numeric", DateFormat("day"))
     plan = plan_of(postgresql, Task("y"), table='odd "one.v', text_columns=["day"])
     kinds = {c.name: (c.kind, c.categories, c.has_missing) for c in plan.schema.columns}
     assert kinds["Colour"] == ("categorical", ("Red", "red", "é"), True)

@@ -244,6 +244,7 @@ READING = {
     "--skip": Row("--skip 3"),
     "--decimal": Row("--decimal x"),
     "--thousands": Row("--thousands x"),
+    "--date-format": Row("--date-format x"),
     # The values of this table differ in more than case; tests/files has others.
     "--merge-case": Row("--merge-case", usual=True),
     "--missing": Row("--missing x"),

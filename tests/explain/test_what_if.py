@@ -88,7 +88,7 @@ def cost_of(model: Model, constraints: dict[str, Any], old: Any, new: Any) -> tu
         if column.is_numeric and None not in (old[name], new[name]):
             cost = constraints.get("costs", {}).get(name, 1.0)
             weight = cost if isinstance(cost, (int, float)) else 1.0
-            half = threshold_span(model.tree, index)[0]
+            half = threshold_span(model.tree, index, column)[0]
             sizes.append(weight * (abs(new[name] / 2 - old[name] / 2) / half))
     return math.fsum(costs), math.fsum(sizes)
 

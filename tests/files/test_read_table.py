@@ -54,7 +54,7 @@ def test_words_stay_as_they_are_in_the_file(write):
     path = write("a,b,c,d\nTRUE,2020-01-02,12:30,2020-01-02 12:30\nfalse,?,,x y \n")
     assert cells(read_table(path)) == {
         "a": ["TRUE", "false"],
-        "b": ["2020-01-02", None],
+        "b": [date(2020, 1, 2), None],
         "c": ["12:30", None],
         "d": ["2020-01-02 12:30", "x y "],
     }

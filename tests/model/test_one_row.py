@@ -132,7 +132,7 @@ def test_further_columns_are_ignored_as_in_tables(weather):
         ("hot", "was learnt as numbers but now holds text"),
         (math.inf, "Column 'temperature' is infinite in row 0"),
         (2**53 + 1, "beyond 2\\*\\*53"),
-        (np.datetime64("2026-01-01"), "It is a date or a time"),
+        (np.datetime64("2026-01-01"), "learnt as numbers but now holds dates"),
         (b"hot", "Decode it to text first"),
     ],
 )

@@ -276,35 +276,65 @@ CASES = [
         "convert the column first.",
     ),
     case(
-        "a cell is a date",
-        lambda: fit_tree({"a": [dt.date(2024, 1, 2), None]}, Y),
+        "a cell is a time of day",
+        lambda: fit_tree({"a": [dt.time(7), None]}, Y),
         DataError,
-        "Column 'a' has a cell of type date in row 0: datetime.date(2024, 1, 2). "
-        "It is a date or a time; branchwise takes text, categories, booleans and "
-        "numbers. Turn it into a "
-        "number (such as the year or an age in days) or into text, "
-        "or leave the column out.",
+        "Column 'a' has a cell of type time in row 0: datetime.time(7, 0). It is a "
+        "time or a duration; branchwise takes dates, text, categories, booleans and "
+        "numbers. Turn it into a number (such as hours or days) or into text, or leave "
+        "the column out.",
     ),
     case(
-        "a cell is a timestamp",
-        lambda: fit_tree({"a": [None, pd.Timestamp("2024-01-02")]}, Y),
+        "some times have a time zone",
+        lambda: fit_tree(
+            {
+                "a": [
+                    dt.datetime(2024, 1, 2, 3, tzinfo=dt.UTC),
+                    dt.datetime(2024, 1, 2, 3),
+                ]
+            },
+            Y,
+        ),
         DataError,
-        "Column 'a' has a cell of type Timestamp in row 1: Timestamp('2024-01-02 "
-        "00:00:00'). It is a date or a time; branchwise takes text, "
-        "categories, booleans and numbers. "
-        "Turn it into a number (such as the year or an age in days) or into text, "
-        "or leave the column out.",
+        "Column 'a' mixes times with a time zone (2024-01-02 03:00:00+00:00 in row 0) "
+        "and without one (2024-01-02 03:00:00 in row 1). Give all of them a time zone, "
+        "or none.",
     ),
     case(
-        "a cell is a numpy date",
-        lambda: fit_tree({"a": [np.datetime64("NaT"), np.datetime64("2024-01-02")]}, Y),
+        "a time has nanoseconds",
+        lambda: fit_tree({"a": np.array([0, 1], dtype="M8[ns]")}, Y),
         DataError,
-        "Column 'a' has a cell of type datetime64 in row 1: "
-        "np.datetime64('2024-01-02'). It is a date or a time; branchwise takes "
-        "text, categories, booleans"
-        " and numbers. Turn it into a number (such as the year or an age in days)"
-        " or into text, "
-        "or leave the column out.",
+        "Column 'a' has the time 1970-01-01T00:00:00.000000001 in row 1, which is no "
+        "whole number of microseconds. Round the column to microseconds first.",
+    ),
+    case(
+        "a timestamp has nanoseconds",
+        lambda: fit_tree({"a": [None, pd.Timestamp(1)]}, Y),
+        DataError,
+        "Column 'a' has the time 1970-01-01 00:00:00.000000001 in row 1, which is no "
+        "whole number of microseconds. Round the column to microseconds first.",
+    ),
+    case(
+        "a time is beyond exact numbers",
+        lambda: fit_tree({"a": [dt.datetime(2024, 1, 2), dt.datetime.max]}, Y),
+        DataError,
+        "Column 'a' has the time 9999-12-31 23:59:59.999999 in row 1, beyond the years "
+        "1684 to 2255, in which numbers of microseconds are exact. Make the column one "
+        "of dates, or correct the row.",
+    ),
+    case(
+        "a date is beyond the year 9999",
+        lambda: fit_tree({"a": np.array([0, 10**7], dtype="M8[D]")}, Y),
+        DataError,
+        "Column 'a' has a date outside of the years 1 to 9999 in row 1. Correct the "
+        "row, or make it missing.",
+    ),
+    case(
+        "dates and text are mixed",
+        lambda: fit_tree({"a": [dt.date(2024, 1, 2), "x"]}, Y),
+        DataError,
+        "Column 'a' mixes dates (datetime.date(2024, 1, 2) in row 0) and text ('x' in "
+        "row 1). Convert it to one type, for example all to text.",
     ),
     case(
         "a cell is of bytes",
@@ -348,32 +378,20 @@ CASES = [
         "the column first.",
     ),
     case(
-        "a column is of dates",
-        lambda: fit_tree(pd.DataFrame({"a": pd.to_datetime(["2024-01-02"] * 2)}), Y),
+        "a column is of durations in polars",
+        lambda: fit_tree(pl.DataFrame({"a": [dt.timedelta(1)] * 2}), Y),
         DataError,
-        "Column 'a' holds dates or times (Datetime(time_unit='us', "
-        "time_zone=None)); branchwise takes text, categories, booleans and "
-        "numbers. Turn it into a number (such as the year or an age in days) or "
-        "into text, "
-        "or leave the column out.",
-    ),
-    case(
-        "a column is of dates in polars",
-        lambda: fit_tree(pl.DataFrame({"a": [dt.date(2024, 1, 2)] * 2}), Y),
-        DataError,
-        "Column 'a' holds dates or times (Date); branchwise takes text, "
-        "categories, booleans and numbers. Turn it into a number (such as the "
-        "year or an age in days) or into text, "
-        "or leave the column out.",
+        "Column 'a' holds times or durations (Duration(time_unit='us')); branchwise "
+        "takes dates, text, categories, booleans and numbers. Turn it into a number "
+        "(such as hours or days) or into text, or leave the column out.",
     ),
     case(
         "a column is of durations in numpy",
         lambda: fit_tree({"a": np.array([1, 2], dtype="m8[D]")}, Y),
         DataError,
-        "Column 'a' holds dates or times (timedelta64[D]); branchwise takes text,"
-        " categories, booleans and numbers. Turn it into a number (such as the "
-        "year or an age in days) or into text, "
-        "or leave the column out.",
+        "Column 'a' holds times or durations (timedelta64[D]); branchwise takes dates, "
+        "text, categories, booleans and numbers. Turn it into a number (such as hours "
+        "or days) or into text, or leave the column out.",
     ),
     case(
         "a column is complex",
@@ -582,10 +600,8 @@ CASES = [
         "y is of dates",
         lambda: fit_tree({"a": [1, 2]}, pd.to_datetime(["2024-01-02"] * 2)),
         DataError,
-        "y holds dates or times (datetime64[us]); branchwise takes text, "
-        "categories, booleans and numbers. Turn it into a number (such as the "
-        "year or an age in days) or into text, "
-        "or leave the column out.",
+        "y holds dates, which can be attributes only. Turn them into numbers (such as "
+        "the year or an age in days) or into text.",
     ),
     case(
         "y has two columns in scikit-learn",

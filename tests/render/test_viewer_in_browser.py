@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 
 import numpy as np
@@ -19,7 +20,7 @@ from branchwise.export.base import model_predictions, sample_of_rows
 from branchwise.export.plan import make_plan
 from branchwise.export.verification import probe_rows
 from branchwise.model import Model
-from branchwise.recipe import Recipe
+from branchwise.recipe import CART, Recipe
 from branchwise.render import view as html
 from branchwise.tree.tree import Tree
 from mixed_trees import ESTIMATORS, random_model, random_models
@@ -617,3 +618,29 @@ def test_a_tree_of_one_leaf(show):
 def test_without_scripts_there_is_text(show, weather):
     page = show(weather, java_script_enabled=False)
     assert "humidity > 77.5: no (3)" in page.locator("noscript").inner_text()
+
+
+def test_dates_are_typed_and_shown(show):
+    days = [dt.date(2024, 1, 1) + dt.timedelta(5 * at) for at in range(40)]
+    start = dt.datetime(2024, 1, 1, 7)
+    times = [start + dt.timedelta(minutes=30 * at) for at in range(40)]
+    y = [*["early"] * 14, *["middle"] * 13, *["late"] * 13]
+    zoned = [time.replace(tzinfo=dt.UTC) for time in times]
+    for table in ({"t": times}, {"t": zoned}, {"d": days}):
+        model = fit_tree(table, y, CART)
+        page = show(model)
+        page.click("#tab-case")
+        name = next(iter(table))
+        (field,) = page.locator(".field input").all()
+        for at in range(0, 40, 3):
+            field.fill(str(table[name][at]))
+            assert page.text_content("#result .prediction") == y[at]
+        for node, condition in enumerate(model.view()["nodes"]["branch"][1:], 1):
+            assert condition in page.get_attribute(f"#node-{node}", "aria-label")
+        page.click("#node-1")
+        page.click("#tab-case")
+        page.click("#fill")
+        assert field.input_value().startswith("2024-")
+        assert page.text_content("#result .prediction") == "early"
+        field.fill("2024-02-30")
+        assert page.text_content("#result") == "That is no number, or no date."

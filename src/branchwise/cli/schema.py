@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, counted, plain
 from branchwise.files.read_table import TableFile
-from branchwise.text.conditions import listed, number, word
+from branchwise.text.conditions import listed, word
 from branchwise.text.document import aligned
 
 #: How many values of a column are shown, and how much of a long one.
@@ -83,9 +83,9 @@ _Description = dict[str, Any]
 
 
 def _content(column: _Description) -> str:
-    if column["kind"] == "numeric":
+    if column["kind"] in ("numeric", "date"):
         low, high = column["minimum"], column["maximum"]
-        return "" if low is None else f"{number(low)} to {number(high)}"
+        return "" if low is None else f"{word(low)} to {word(high)}"
     values = column["values"]
     if not values:
         return ""
@@ -164,5 +164,12 @@ def _described(raw: RawColumn) -> tuple[str, _Description, int]:
         return kind, {"values": list(values)}, int((raw.codes < 0).sum())
     known = raw.values[~np.isnan(raw.values)]
     ends = (float(known.min()), float(known.max())) if len(known) else (None, None)
-    content = dict(zip(("minimum", "maximum"), ends, strict=True))
-    return "numeric", content, len(raw.values) - len(known)
+    content: _Description = dict(zip(("minimum", "maximum"), ends, strict=True))
+    kind = "numeric"
+    if raw.date is not None:
+        how = replace(raw.date, unit=raw.date.coarsest(known))
+        shown = [how.show(each) for each in raw.date.scaled(known, how).tolist()]
+        kind = "date"
+        content = {"minimum": min(shown, default=None)}
+        content["maximum"] = max(shown, default=None)
+    return kind, content, len(raw.values) - len(known)

@@ -234,6 +234,8 @@ def _described_column(column: Column) -> dict[str, Any]:
     described: dict[str, Any] = {"name": column.name, "kind": column.kind}
     if not column.is_numeric:
         described["values"] = list(column.categories)
+    if column.date is not None:
+        described["date"] = column.date.fields
     described["has_missing"] = column.has_missing
     return described
 

@@ -99,6 +99,12 @@ def is_temporal(arrow_type: Any) -> bool:
     return bool(pa.types.is_temporal(value_type(arrow_type)))
 
 
+def is_date(arrow_type: Any) -> bool:
+    """Whether the values are dates or times of some day, not of any day."""
+    values = value_type(arrow_type)
+    return bool(pa.types.is_date(values) or pa.types.is_timestamp(values))
+
+
 def as_dictionary(column: Any) -> Any:
     """Return a text column as a single dictionary array."""
     if not pa.types.is_dictionary(column.type):
@@ -249,11 +255,22 @@ def raise_first(texts: Any, wrong: Sequence[int] | Ints, reject: Reject) -> None
         raise reject(row, texts.dictionary[int(codes[row])].as_py(), is_rare)
 
 
-def table_of_rows(rows: Iterable[Sequence[Any]], names: dict[str, str]) -> Any:
+def table_of_rows(rows: Iterable[Sequence[Any]], names: Mapping[str, Any]) -> Any:
     """Make a table of rows; ``names`` has the Arrow type of every column."""
     cells = list(zip(*rows, strict=True)) or [()] * len(names)
     arrays = [pa.array(c, t) for c, t in zip(cells, names.values(), strict=True)]
     return pa.Table.from_arrays(arrays, list(names))
+
+
+def rows_of_table(table: Any) -> list[tuple[Any, ...]]:
+    """Return the rows of a table as tuples of Python's objects."""
+    columns = [column.to_pylist() for column in table.columns]
+    return list(zip(*columns, strict=True))
+
+
+def timestamp_type(zoned: bool) -> Any:
+    """Return the type of times, of UTC or without a time zone."""
+    return pa.timestamp("us", "UTC" if zoned else None)
 
 
 def table_of_batches(batches: Sequence[Any], schema: Any = None) -> Any:

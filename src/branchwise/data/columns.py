@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any, NoReturn, cast
 
 import numpy as np
@@ -14,14 +14,15 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import distinct
 from branchwise.data.arrow import number_cells
+from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import PLURAL, Value, ValueType, value_type
 from branchwise.errors import DataError, quoted
 
-#: What to do with dates and times.
+#: What to do with times of day and durations.
 DATE_ADVICE = (
-    "branchwise takes text, categories, booleans and numbers. Turn it into a number "
-    "(such as the year or an age in days) or into text, or leave the column out."
+    "branchwise takes dates, text, categories, booleans and numbers. Turn it into a "
+    "number (such as hours or days) or into text, or leave the column out."
 )
 #: Integers beyond this are not all exact in float64.
 LARGEST_EXACT = 2**53
@@ -45,14 +46,37 @@ class Coded:
 class Numbers:
     """float64 values with NaN for missing.
 
-    ``number_format`` is how they are written where they come from, unless plainly.
+    ``number_format`` is how they are written where they come from, unless plainly; or
+    which dates they are.
     """
 
     values: NDArray[np.float64]
-    number_format: NumberFormat | None = None
+    number_format: NumberFormat | DateFormat | None = None
+
+    @property
+    def date(self) -> DateFormat | None:
+        """Which dates the numbers are, if they are dates."""
+        how = self.number_format
+        return how if isinstance(how, DateFormat) else None
 
 
 RawColumn = Coded | Numbers
+
+
+# A sample of so many rows has most values; the others are searched for in all rows.
+_FIRST_ROWS = 4096
+
+
+def present(raw: Coded) -> list[int]:
+    """Return the codes that occur."""
+    for codes in (raw.codes[:_FIRST_ROWS], raw.codes):
+        # NumPy before 2 counts no unsigned codes of 64 bits.
+        known = codes[codes >= 0].astype(np.intp, copy=False)
+        seen = np.bincount(known, minlength=len(raw.values)) > 0
+        if seen.all():
+            break
+    codes_seen: list[int] = np.flatnonzero(seen).tolist()
+    return codes_seen
 
 
 @dataclass(frozen=True)
@@ -110,8 +134,17 @@ def as_value(what: str, value: Any) -> Value:
 
 
 def raise_dates(what: str, dtype: object) -> NoReturn:
-    """Reject a column of dates or times."""
-    raise DataError(f"{what} holds dates or times ({dtype}); {DATE_ADVICE}")
+    """Reject a column of times of day or durations."""
+    raise DataError(f"{what} holds times or durations ({dtype}); {DATE_ADVICE}")
+
+
+def check_no_dates(what: str, date: DateFormat | None) -> None:
+    """Reject dates where numbers or classes are needed."""
+    if date is not None:
+        raise DataError(
+            f"{what} holds dates, which can be attributes only. Turn them into numbers "
+            "(such as the year or an age in days) or into text."
+        )
 
 
 def raise_inexact(what: str, value: int, row: int) -> NoReturn:
@@ -190,7 +223,7 @@ def read_repeated(what: str, column: Sequence[Any] | NDArray[Any]) -> RawColumn 
     except DataError:
         return None
     if isinstance(distinct, Numbers):
-        return Numbers(distinct.values.take(codes))
+        return replace(distinct, values=distinct.values.take(codes))
     return Coded(distinct.codes.astype(np.int32).take(codes), distinct.values)
 
 
@@ -207,12 +240,17 @@ def _read_cells(what: str, cells: Sequence[Any]) -> RawColumn:
     if others:
         _raise_cells(what, cells, others)
     present = set(families.values()) - {"missing", "other"}
-    if "number" in present and len(present) > 1 and _only_nan(cells):
-        present.discard("number")
+    for family in ("number", "date"):
+        if family in present and len(present) > 1 and _only_missing(cells, family):
+            present.discard(family)
     if len(present) > 1:
         _raise_mixture(what, cells, present)
     if present == {"number"}:
         return _read_numbers(what, cells)
+    if present == {"date"}:
+        from branchwise.data.dates import read_date_objects  # noqa: PLC0415  (few are)
+
+        return Numbers(*read_date_objects(what, cells))
     return _factorize(what, cells)
 
 
@@ -223,7 +261,9 @@ def _family(kind: type) -> str:
         return "boolean"
     if issubclass(kind, str):
         return "text"
-    if issubclass(kind, _NUMPY_TIMES):
+    if issubclass(kind, (date, np.datetime64)) or kind.__name__ == "Period":
+        return "date"
+    if issubclass(kind, np.timedelta64):
         return "other"
     # Decimal is a number that does not register as a Real.
     is_real = issubclass(kind, numbers.Real) or kind.__name__ == "Decimal"
@@ -237,8 +277,8 @@ def is_missing(cell: Any) -> bool:
     return type(cell).__name__ in _MISSING_TYPES or cell != cell
 
 
-def _only_nan(cells: Sequence[Any]) -> bool:
-    return all(is_missing(c) for c in cells if _family(type(c)) == "number")
+def _only_missing(cells: Sequence[Any], family: str) -> bool:
+    return all(is_missing(c) for c in cells if _family(type(c)) == family)
 
 
 def _read_numbers(what: str, cells: Sequence[Any]) -> Numbers:
@@ -290,7 +330,7 @@ def _raise_cells(what: str, cells: Sequence[Any], kinds: set[type]) -> None:
 def _raise_cell(what: str, row: int, cell: Any) -> NoReturn:
     kind = type(cell)
     if isinstance(cell, (*_NUMPY_TIMES, timedelta)) or hasattr(kind, "isoformat"):
-        advice = f"It is a date or a time; {DATE_ADVICE}"
+        advice = f"It is a time or a duration; {DATE_ADVICE}"
     elif issubclass(kind, (bytes, bytearray)):
         advice = "Decode it to text first."
     else:
@@ -321,4 +361,4 @@ def _raise_mixture(what: str, cells: Sequence[Any], families: set[str]) -> NoRet
 
 
 def _plural(family: str) -> str:
-    return PLURAL[cast("ValueType", family)]
+    return "dates" if family == "date" else PLURAL[cast("ValueType", family)]

@@ -11,18 +11,21 @@ import math
 import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrow import number_cells
+from branchwise.data.as_numbers import as_written, check_numbers
 from branchwise.data.columns import (
     LARGEST_EXACT,
     Coded,
     Numbers,
     RawColumn,
     check_mixed,
+    present,
 )
 from branchwise.data.encoded_table import EncodedTable, LRUCache
 from branchwise.data.frames import (
@@ -33,7 +36,6 @@ from branchwise.data.frames import (
     chosen_columns,
     declared_categories,
 )
-from branchwise.data.number_format import parse_texts
 from branchwise.data.table_schema import (
     PLURAL,
     Column,
@@ -48,29 +50,18 @@ from branchwise.data.table_schema import (
 from branchwise.errors import BranchwiseWarning, DataError, quoted
 from branchwise.threads import in_order
 
-# A sample of so many rows has most values; the others are searched for in all rows.
-_SAMPLE = 4096
-
 
 def occurring(raw: Coded) -> tuple[Value, ...]:
     """Return the values that occur, sorted."""
     return tuple(sorted(raw.values[code] for code in present(raw)))
 
 
-def present(raw: Coded) -> list[int]:
-    """Return the codes that occur."""
-    for codes in (raw.codes[:_SAMPLE], raw.codes):
-        # NumPy before 2 counts no unsigned codes of 64 bits.
-        known = codes[codes >= 0].astype(np.intp, copy=False)
-        seen = np.bincount(known, minlength=len(raw.values)) > 0
-        if seen.all():
-            break
-    codes_seen: list[int] = np.flatnonzero(seen).tolist()
-    return codes_seen
-
-
 def numbers_as_values(raw: Numbers) -> Coded:
-    """Convert numbers to categories."""
+    """Convert numbers to categories, dates to texts."""
+    if raw.date is not None:
+        from branchwise.data.dates import as_texts  # noqa: PLC0415  (few columns)
+
+        return Coded(*as_texts(raw.values, raw.date))
     distinct, codes = _distinct_numbers(raw.values)
     if ((distinct == np.rint(distinct)) & (np.abs(distinct) <= LARGEST_EXACT)).all():
         # Integers with missing values arrive as floats: 4 is shown instead of 4.0.
@@ -128,7 +119,10 @@ def match_columns(frame: Frame, schema: Schema, used: Sequence[int]) -> list[int
 def plain_cells(
     frame: Frame, schema: Schema, used: Sequence[int]
 ) -> list[list[Value | None]]:
-    """Return the cells of columns of a schema, None where they are missing."""
+    """Return the cells of columns of a schema, None where they are missing.
+
+    Dates are texts.
+    """
     source = match_columns(frame, schema, used)
     return [
         _plain(as_written(schema.columns[index], frame.column(source[index])))
@@ -139,6 +133,8 @@ def plain_cells(
 def _plain(raw: RawColumn) -> list[Value | None]:
     if isinstance(raw, Numbers):
         cells: list[Value | None] = raw.values.tolist()
+        if raw.date is not None:
+            cells = [raw.date.show(cell) if cell == cell else cell for cell in cells]  # type: ignore[arg-type]
         for row in np.flatnonzero(np.isnan(raw.values)).tolist():
             cells[row] = None
         return cells
@@ -217,17 +213,28 @@ def _useful_threads(frame: Frame, indices: Sequence[int], threads: int) -> int:
 
 
 def learn_column(
-    name: str, raw: RawColumn, as_values: bool, declared: tuple[Value, ...] | None
+    name: str,
+    raw: RawColumn,
+    as_values: bool,
+    declared: tuple[Value, ...] | None,
+    as_read: bool = False,
 ) -> tuple[Column, NDArray[Any]]:
-    """Learn the kind of a column, and encode it."""
+    """Learn the kind of a column, and encode it.
+
+    Dates are counted in the coarsest unit that all rows allow; ``as_read`` keeps the
+    unit, where there are more rows.
+    """
     if isinstance(raw, Coded):
         return _learn_categories(name, raw, declared)
     _check_infinite(name, raw)
     if as_values:
         return _learn_categories(name, numbers_as_values(raw), declared)
     missing = not _all_finite(raw.values)
-    how = raw.number_format
-    return Column(name, "numeric", (), missing, number_format=how), raw.values
+    how, values = raw.number_format, raw.values
+    if raw.date is not None and not as_read:
+        how = replace(raw.date, unit=raw.date.coarsest(values))
+        values = raw.date.scaled(values, how)
+    return Column(name, "numeric", (), missing, number_format=how), values
 
 
 def _check_empty(frame: Frame) -> None:
@@ -424,34 +431,11 @@ def _encode_one(column: Column, raw: RawColumn) -> NDArray[Any]:
     return _translate(column, raw)
 
 
-def as_written(column: Column, raw: RawColumn) -> RawColumn:
-    """Return text as numbers where a column was learnt from numbers written so.
-
-    A text that is not written so is left, and rejected as text is.
-    """
-    how = column.number_format
-    if how is None or isinstance(raw, Numbers):
-        return raw
-    if not all(isinstance(value, str) for value in raw.values):
-        return raw
-    numbers = parse_texts([str(value) for value in raw.values], how)
-    if any(numbers[code] is None for code in present(raw)):
-        wrong = [code for code in present(raw) if numbers[code] is None]
-        row = int(np.argmax(np.isin(raw.codes, wrong)))
-        raise DataError(
-            f"Column {column.name!r} was learnt as numbers written as {how} but now "
-            f"holds {raw.values[raw.codes[row]]!r} in row {row}. Write it as it was "
-            "for fitting, or pass numbers.",
-            row=row,
-            column=column.name,
-        )
-    known = [np.nan if number is None else number for number in numbers]
-    return Numbers(np.array([*known, np.nan], dtype=np.float64)[raw.codes])
-
-
 def _encode_numeric(column: Column, raw: RawColumn) -> NDArray[Any]:
     raw = as_written(column, raw)
     if isinstance(raw, Numbers):
+        if column.date is None:
+            check_numbers(column.name, raw)
         _check_infinite(column.name, raw)
         return raw.values
     _check_other_type(column.name, raw, "number", "")

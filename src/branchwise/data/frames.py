@@ -26,9 +26,11 @@ from branchwise.data.columns import (
     RawColumn,
     as_value,
     check_mixed,
+    check_no_dates,
     is_missing,
     shortened,
 )
+from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.series import (
     column_arrays,
@@ -124,17 +126,20 @@ def _declared_columns(table: Any, n_columns: int) -> list[bool]:
     return [declares_values(field) for field in table.schema]
 
 
-def _number_formats(table: Any, n_columns: int) -> list[NumberFormat | None]:
+def _number_formats(
+    table: Any, n_columns: int
+) -> list[NumberFormat | DateFormat | None]:
     """Return how the numbers of an Arrow table are written in their file."""
     if not type(table).__module__.startswith("pyarrow"):
         return [None] * n_columns
     return [_number_format(written_format(field)) for field in table.schema]
 
 
-def _number_format(written: str | None) -> NumberFormat | None:
+def _number_format(written: str | None) -> NumberFormat | DateFormat | None:
     # Metadata of files that others wrote may be anything.
     with suppress(ValueError, TypeError, AttributeError):
-        return NumberFormat.of(json.loads(written or "null"))
+        given = json.loads(written or "null")
+        return (DateFormat if "unit" in given else NumberFormat).of(given)
     return None
 
 
@@ -155,7 +160,9 @@ def read_quantities(y: object) -> RawColumn:
     """Read a regression target: integers are numbers, not classes."""
     if isinstance(y, (Coded, Numbers)):
         return y
-    return vector_reader("y", _as_sized("y", y))()
+    raw = vector_reader("y", _as_sized("y", y))()
+    check_no_dates("y", raw.date if isinstance(raw, Numbers) else None)
+    return raw
 
 
 def _read_small_integers(values: Any) -> Coded | None:

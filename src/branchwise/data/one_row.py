@@ -12,8 +12,8 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.as_numbers import as_written
 from branchwise.data.columns import LARGEST_EXACT, Numbers, RawColumn
-from branchwise.data.encode import as_written
 from branchwise.data.frames import Frame, is_sparse, open_table
 from branchwise.data.series import column_arrays, is_of_pandas
 from branchwise.data.table_schema import Column, Columns, Schema, Value
@@ -108,7 +108,10 @@ class Cells:
         return {}
 
     def value(self, index: int, row: int) -> Value | None:
-        """Return a cell of a column of the schema; None where it is missing."""
+        """Return a cell of a column of the schema; None where it is missing.
+
+        A date is a text, as in conditions.
+        """
         if self._source[index] < 0:
             return None
         return self._cell(self._source[index], self.schema.columns[index], row)
@@ -123,7 +126,7 @@ class Cells:
             absent = np.nan if column.is_numeric else None
             return np.full(self.frame.n_rows, absent, type(absent))
         raw = as_written(column, self.frame.column(self._source[index]))
-        if isinstance(raw, Numbers) and column.is_numeric:
+        if isinstance(raw, Numbers) and column.is_numeric and raw.date is None:
             return raw.values.astype(np.float64)
         values = [self.value(index, row) for row in range(self.frame.n_rows)]
         cells = np.empty(len(values), dtype=object)
@@ -147,6 +150,8 @@ class Cells:
             number = float(raw.values[row])
             if np.isnan(number):
                 return None
+            if raw.date is not None:
+                return raw.date.show(number)
             if column is None or column.is_numeric:
                 return number
             code = column.code_of.get(number)
@@ -201,7 +206,7 @@ class RowEncoder:
         columns = [self._schema.columns[index] for index in self._used]
         missing, unseen = self._allow_missing, self._allow_unseen
         return [
-            (column.name, _number_encoder(missing))
+            (column.name, _number_encoder(missing, column.date is None))
             if column.is_numeric
             else (column.name, _code_encoder(column, missing, unseen))
             for column in columns
@@ -280,12 +285,16 @@ class RowEncoder:
         return last[1]
 
 
-def _number_encoder(allow_missing: bool) -> Callable[[Any], RowCell]:
+def _number_encoder(
+    allow_missing: bool, allow_numbers: bool
+) -> Callable[[Any], RowCell]:
+    """Return the encoder of a column of numbers, or of dates, which are no numbers."""
+
     def encode(cell: Any) -> RowCell:
         if type(cell) in _NUMBERS:
             number = float(cell)
             # Beyond, integers are inexact; further numbers may be infinite.
-            if -LARGEST_EXACT < number < LARGEST_EXACT:
+            if -LARGEST_EXACT < number < LARGEST_EXACT and allow_numbers:
                 return number
             if number != number and allow_missing:
                 return number

@@ -10,7 +10,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrow import dictionary_codes, is_temporal, number_texts
+from branchwise.data.arrow import (
+    dictionary_codes,
+    is_date,
+    is_temporal,
+    number_texts,
+)
 from branchwise.data.columns import (
     Coded,
     Numbers,
@@ -22,19 +27,20 @@ from branchwise.data.columns import (
     read_repeated,
     shortened,
 )
+from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, quoted
 
 _NESTED = (nw.List, nw.Struct, nw.Array)
-_DATES = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
+_TEMPORAL = (nw.Datetime, nw.Date, nw.Duration, nw.Time)
 
 
 def series_reader(
     what: str,
     series: nw.Series[Any],
     declared: bool = False,
-    number_format: NumberFormat | None = None,
+    number_format: NumberFormat | DateFormat | None = None,
 ) -> Callable[[], RawColumn]:
     """Return a function that reads a column of a dataframe.
 
@@ -46,8 +52,14 @@ def series_reader(
     return _checking_text(what, lambda: _read_series(what, series, declared))
 
 
-def _with_format(raw: RawColumn, how: NumberFormat) -> RawColumn:
-    return replace(raw, number_format=how) if isinstance(raw, Numbers) else raw
+def _with_format(raw: RawColumn, how: NumberFormat | DateFormat) -> RawColumn:
+    if not isinstance(raw, Numbers):
+        return raw
+    if isinstance(how, DateFormat):
+        if raw.date is None:
+            return raw
+        how = replace(raw.date, written=how.written)
+    return replace(raw, number_format=how)
 
 
 def is_of_pandas(given: object) -> bool:
@@ -123,9 +135,30 @@ def _read_series(what: str, series: nw.Series[Any], declared: bool) -> RawColumn
             f"{what} holds nested values ({dtype}); a cell must be one text, number or "
             "boolean. Split it into several columns first, or leave it out."
         )
-    if isinstance(dtype, _DATES):
-        raise_dates(what, dtype)
+    if isinstance(dtype, _TEMPORAL):
+        return _read_date_series(what, series)
     return _read_array(what, series.to_numpy())
+
+
+def _read_date_series(what: str, series: nw.Series[Any]) -> RawColumn:
+    if isinstance(series.dtype, (nw.Duration, nw.Time)):
+        raise_dates(what, series.dtype)
+    if not series.implementation.is_pandas_like():
+        return _read_arrow_dates(what, _as_arrow(series))
+    native = series.to_native()
+    zoned = getattr(native.dtype, "tz", None) is not None
+    if zoned:
+        native = native.dt.tz_convert("UTC").dt.tz_localize(None)
+    values = native.to_numpy()
+    if values.dtype.kind != "M":  # dates of Arrow in pandas
+        return read_objects(what, native.tolist())
+    return _read_times(what, values, zoned)
+
+
+def _read_arrow_dates(what: str, column: Any) -> Numbers:
+    from branchwise.data.dates import read_arrow_dates  # noqa: PLC0415  (few columns)
+
+    return Numbers(*read_arrow_dates(what, column))
 
 
 def _read_numeric_series(what: str, series: nw.Series[Any]) -> Numbers:
@@ -160,7 +193,9 @@ def _without_nulls(
     return series.fill_null(value=value).to_numpy(), missing
 
 
-def _read_category_series(what: str, series: nw.Series[Any], declared: bool) -> Coded:
+def _read_category_series(
+    what: str, series: nw.Series[Any], declared: bool
+) -> RawColumn:
     # A polars Categorical and an Arrow dictionary keep values in order of appearance,
     # which is no declaration; an Enum, whose values compare by their positions, or an
     # ordered dictionary is one.
@@ -170,7 +205,9 @@ def _read_category_series(what: str, series: nw.Series[Any], declared: bool) -> 
         return _read_dictionary(what, array, ordered, ordered)
     ordered = bool(array.type.ordered)
     if is_temporal(array.type) and not (declared or ordered):
-        raise_dates(what, array.type)
+        if not is_date(array.type):
+            raise_dates(what, array.type)
+        return _read_arrow_dates(what, array)
     return _read_dictionary(what, array, declared or ordered, ordered)
 
 
@@ -315,10 +352,18 @@ def _read_array(what: str, values: NDArray[Any]) -> RawColumn:
             "and the imaginary part as two columns."
         )
     if kind in "mM":
-        raise_dates(what, values.dtype)
+        return _read_times(what, values)
     if kind == "S":
         values = _decode(what, values)
     return read_objects(what, values)
+
+
+def _read_times(what: str, values: NDArray[Any], zoned: bool = False) -> Numbers:
+    from branchwise.data.dates import read_datetimes  # noqa: PLC0415  (few columns)
+
+    if values.dtype.kind == "m":
+        raise_dates(what, values.dtype)
+    return Numbers(*read_datetimes(what, values, zoned))
 
 
 def _as_float64(values: NDArray[Any]) -> NDArray[np.float64]:

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.date_format import ISO, DateFormat
 from branchwise.data.number_format import NumberFormat
 from branchwise.errors import DataError, plain, quoted
 from branchwise.threads import cached_property
@@ -50,7 +51,8 @@ class Column:
     The code of a category is its position in ``categories``; one more code stands
     for a missing value and another for a value that is none of the categories.
     ``sketched`` columns had so many distinct numbers that they were split only between
-    bins of a summary. ``number_format`` is how numbers are written, unless plainly.
+    bins of a summary. ``number_format`` is how numbers are written, unless plainly; or
+    which dates they are.
     ``number_kind`` says what all numbers of the training rows are: "binary" (0 and 1),
     "whole" or "any"; or "bins" while a tree is grown from bins. It is learnt for
     readable thresholds only.
@@ -61,7 +63,7 @@ class Column:
     categories: tuple[Value, ...] = ()
     has_missing: bool = False
     sketched: bool = False
-    number_format: NumberFormat | None = None
+    number_format: NumberFormat | DateFormat | None = None
     number_kind: str = "any"
 
     @property
@@ -72,7 +74,13 @@ class Column:
     @property
     def is_whole(self) -> bool:
         """Whether the column is known to have whole numbers only."""
-        return self.number_kind in ("binary", "whole")
+        return self.number_kind in ("binary", "whole") or self.date is not None
+
+    @property
+    def date(self) -> DateFormat | None:
+        """Which dates the numbers are, if they are dates."""
+        how = self.number_format
+        return how if isinstance(how, DateFormat) else None
 
     def position(self, threshold: str) -> str:
         """Return where thresholds lie, by the ``threshold`` of a recipe."""
@@ -122,7 +130,9 @@ def columns_by_type(columns: Mapping[str, Column]) -> dict[ValueType, list[str]]
     return names
 
 
-def number_formats(columns: Mapping[str, Column]) -> dict[str, NumberFormat]:
+def number_formats(
+    columns: Mapping[str, Column],
+) -> dict[str, NumberFormat | DateFormat]:
     """Return how the numbers of columns are written, where it is not plainly."""
     return {
         name: column.number_format
@@ -178,8 +188,12 @@ def _describe_column(column: Column) -> str:
     if column.is_numeric:
         bins = ", split between bins" if column.sketched else ""
         how = column.number_format
-        written = "" if how is None else f", written as {how}"
-        return f"numeric{bins}{written}{missing}"
+        kind, written = "numeric", "" if how is None else f", written as {how}"
+        if column.date is not None:
+            kind = column.date.what
+            plainly = column.date.written == ISO
+            written = "" if plainly else f", written as {column.date.written}"
+        return f"{kind}{bins}{written}{missing}"
     return f"{column.kind}, {_listed(column.categories, 'value')}{missing}"
 
 

@@ -193,7 +193,7 @@ class ChunkedTable:
     def learn(self, task: Task) -> Plan:
         """Scan all rows once; twice where text occurs late in a column of numbers."""
         # The results of an earlier fit are not declared by the files.
-        self.table = self._given
+        self.table = self._given.with_named_dates()
         self._stamps = self.table.stamps()
         statistics, mixed = self._scanned(task)
         if mixed:
@@ -237,6 +237,7 @@ class ChunkedTable:
 
         columns = values(statistics.columns)
         numbers.detected(columns, list(columns), reread)
+        numbers.detected_dates(columns, list(columns))
         numbers.check_ambiguous()
         return numbers
 

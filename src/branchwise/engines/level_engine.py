@@ -25,7 +25,6 @@ from branchwise.engines.base import Plan
 from branchwise.engines.chunk import Below, Chunk, Route, cells_of
 from branchwise.engines.memory import class_cases_of
 from branchwise.errors import DataError, quoted
-from branchwise.files.options import ENDINGS
 from branchwise.grow.counts import Counts, Rows, tally
 from branchwise.grow.protocol import Level
 from branchwise.native import available, extension, plain_array
@@ -377,10 +376,6 @@ def _renumbered(counts: Counts, new: Ints) -> Counts:
 
 
 Texts = Sequence[str]
-#: Endings of the names of Parquet files.
-_PARQUET = tuple(
-    ending for ending, file_format in ENDINGS.items() if file_format == "parquet"
-)
 
 
 class RemoteRows(Protocol):
@@ -430,7 +425,10 @@ class RemoteTable(ABC):
         the master of Spark such as ``"local[2]"``, unless there is one already.
         """
         files = [str(path) for path in paths]
-        others = [path for path in files if not path.lower().endswith(_PARQUET)]
+        from branchwise.files.options import ENDINGS  # noqa: PLC0415  (only for files)
+
+        parquet = tuple(end for end, kind in ENDINGS.items() if kind == "parquet")
+        others = [path for path in files if not path.lower().endswith(parquet)]
         if others:
             raise DataError(
                 f"engine={cls.engine_name!r} reads Parquet files. Got "

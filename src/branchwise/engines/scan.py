@@ -26,6 +26,7 @@ from branchwise.data.arrays import (
 )
 from branchwise.data.bins import Edges, edges_between
 from branchwise.data.columns import Coded, RawColumn, check_mixed
+from branchwise.data.date_format import UNITS, DateFormat
 from branchwise.data.encode import check_missing, learn_column
 from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import (
@@ -120,6 +121,11 @@ class NumberSummary:
             self.kind,
         )
 
+    def scaled(self, unit: DateFormat, other: DateFormat) -> NumberSummary:
+        """Return whole numbers of a unit in another."""
+        low, high = unit.scaled(self.low, other), unit.scaled(self.high, other)
+        return replace(self, low=low, high=high)
+
     @property
     def exact(self) -> bool:
         """Whether every cell is one number."""
@@ -146,12 +152,14 @@ class ColumnSummary:
     """Summary of a column in some rows.
 
     ``declared`` values come with the column's type, whether they occur or not;
-    ``numbers`` are those of rows that count.
+    ``numbers`` are those of rows that count. ``unit`` is the coarsest one in which all
+    dates are whole.
     """
 
     column: Column
     declared: bool = False
     numbers: NumberSummary | None = None
+    unit: str = "day"
 
     @property
     def is_empty(self) -> bool:
@@ -173,9 +181,14 @@ class ColumnSummary:
                 "categorical_features to read its numbers as categories."
             )
         if self.numbers is not None and other.numbers is not None:
-            numbers = self.numbers.merge(other.numbers, max_exact)
+            mine, further = _in_one_unit(self, other)
+            numbers = mine.merge(further, max_exact)
             column = replace(self.column, has_missing=missing)
-            return replace(self, column=column, numbers=numbers)
+            date, finer = self.column.date, other.column.date
+            if date is not None and finer is not None and finer.step < date.step:
+                column = replace(column, number_format=finer)
+            unit = min(self.unit, other.unit, key=lambda unit: UNITS[unit])
+            return replace(self, column=column, numbers=numbers, unit=unit)
         return self._with_values(other, missing)
 
     def _with_values(self, other: ColumnSummary, missing: bool) -> ColumnSummary:
@@ -194,6 +207,30 @@ class ColumnSummary:
             values = tuple(sorted(_alike(values)))
         column = replace(self.column, categories=values, has_missing=missing)
         return replace(self, column=column)
+
+
+def _in_one_unit(
+    one: ColumnSummary, other: ColumnSummary
+) -> tuple[NumberSummary, NumberSummary]:
+    """Return the numbers of two chunks, dates of both in the finer of their units."""
+    mine, further = one.column.date, other.column.date
+    if one.numbers is None or other.numbers is None:
+        raise AssertionError("both are numeric")
+    if mine is None or further is None:
+        if mine is not further:
+            raise DataError(
+                f"Column {one.column.name!r} holds dates in some chunks of the table "
+                "and numbers in others. Give it one type."
+            )
+        return one.numbers, other.numbers
+    if mine.zoned != further.zoned:
+        raise DataError(
+            f"Column {one.column.name!r} has times with a time zone in some chunks of "
+            "the table and without one in others. Give all of them a time zone, or "
+            "none."
+        )
+    finer = min(mine, further, key=lambda how: how.step)
+    return one.numbers.scaled(mine, finer), other.numbers.scaled(further, finer)
 
 
 def _alike(values: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -276,14 +313,18 @@ def scan(table: object, task: Task, plan: Plan | None = None) -> Summary:
     for index, name in enumerate(attributes.names):
         raw = attributes.column(index)
         as_value = index in declared or as_values[index]
-        column, cells = learn_column(name, raw, as_value, declared.get(index))
+        column, cells = learn_column(
+            name, raw, as_value, declared.get(index), as_read=True
+        )
         if task.rejects_missing and column.has_missing:
             check_missing([(0, column)], Columns(frame.n_rows, (cells,)))
-        numbers = None
+        numbers, unit = None, "day"
         if column.is_numeric:
             numbers = NumberSummary.of(cells[counted_rows], task.max_exact)
+        if column.date is not None:
+            unit = column.date.coarsest(cells)
         fixed = index in declared or (isinstance(raw, Coded) and raw.declared)
-        columns.append(ColumnSummary(column, fixed, numbers))
+        columns.append(ColumnSummary(column, fixed, numbers, unit))
     statistics = Summary(frame.n_rows, tuple(columns), max_exact=task.max_exact)
     if weights is not None:
         statistics = replace(statistics, weights=WeightSummary.of(weights))
@@ -337,12 +378,13 @@ def finalise(statistics: Summary, task: Task, again: Again) -> Plan:
 
 def _plan(statistics: Summary, task: Task) -> Plan:
     """Return the plan of a summary, with rows of weight 1."""
-    columns = tuple(_column(summary, task) for summary in statistics.columns)
+    summaries = [in_coarsest_unit(summary) for summary in statistics.columns]
+    columns = tuple(_column(summary, task) for summary in summaries)
     schema = Schema(columns, _classes(statistics, task), task.target)
     divides = task.divides and any(column.has_missing for column in columns)
     numbers = {
         index: column.numbers
-        for index, column in enumerate(statistics.columns)
+        for index, column in enumerate(summaries)
         if column.numbers is not None
     }
     edges: Edges = {}
@@ -366,6 +408,18 @@ def _plan(statistics: Summary, task: Task) -> Plan:
         _factors(statistics, task, schema.classes),
         statistics.spread,
     )
+
+
+def in_coarsest_unit(summary: ColumnSummary) -> ColumnSummary:
+    """Return the summary of dates in the coarsest unit that all rows allow."""
+    date = summary.column.date
+    if date is None or summary.numbers is None:
+        return summary
+    how = replace(date, unit=summary.unit)
+    numbers = summary.numbers.scaled(date, how)
+    kind = number_kind(np.concatenate([numbers.low, numbers.high]))
+    column = replace(summary.column, number_format=how)
+    return replace(summary, column=column, numbers=replace(numbers, kind=kind))
 
 
 def _column(summary: ColumnSummary, task: Task) -> Column:

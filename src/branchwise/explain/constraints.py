@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from branchwise.data.date_format import UNITS
 from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.recipe import Recipe
+from branchwise.text.bounds import shown
 from branchwise.tree.tree import Tree
 
 #: No finite number lies above.
@@ -123,7 +125,7 @@ class FeatureDomain:
         number = self._nearest(cells)
         if number is None:
             return None
-        cost = self.cost(self.value, number)
+        cost = self.cost(self.value, shown(self.column, number))
         if math.isinf(cost):
             return None
         if self.cell is None:
@@ -159,6 +161,8 @@ def _whole_number(start: float, cells: Range) -> float | None:
 
 
 _DIRECTIONS = ("up", "down")
+#: In microseconds.
+_HALF_YEAR = UNITS["day"] * 365 / 2
 
 
 @dataclass(frozen=True)
@@ -226,9 +230,9 @@ class Constraints:
             cell = _cell(column, data.data[index][0], value)
             start = self._start(column, cell, value)
             scale, typical = (
-                threshold_span(tree, index) if column.is_numeric else (1.0, 0.0)
+                threshold_span(tree, index, column) if column.is_numeric else (1.0, 0.0)
             )
-            whole = column.name in self.whole
+            whole = column.name in self.whole or column.date is not None
             domains[index] = FeatureDomain(
                 index, column, value, cell, start, cost, weight, scale, whole, typical
             )
@@ -271,11 +275,12 @@ def _cell(column: Column, cell: Any, value: Value | None) -> float | int | None:
     return None if int(cell) == column.unseen_code else int(cell)
 
 
-def threshold_span(tree: Tree, index: int) -> tuple[float, float]:
+def threshold_span(tree: Tree, index: int, column: Column) -> tuple[float, float]:
     """Return half the span that scales sizes, and a typical number.
 
     The span is the distance between the lowest and the highest threshold of the
-    column in the tree; with a single threshold its absolute value, or 1 if it is 0.
+    column in the tree; with a single threshold its absolute value, or 1 if it is 0; of
+    dates a year.
     """
     thresholds = tree.threshold[tree.column == index]
     if tree.surrogate_threshold is not None and tree.surrogate_column is not None:
@@ -286,6 +291,8 @@ def threshold_span(tree: Tree, index: int) -> tuple[float, float]:
         return 0.5, 0.0
     low, high = float(thresholds.min()), float(thresholds.max())
     half = high / 2 - low / 2
+    if column.date is not None:
+        return half or _HALF_YEAR / column.date.step, low
     return half or abs(low) / 2 or 0.5, low
 
 

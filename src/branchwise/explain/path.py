@@ -14,6 +14,7 @@ from typing import Any, Literal
 from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema, Value
 from branchwise.recipe import Recipe
+from branchwise.text.bounds import plain_value
 from branchwise.text.conditions import (
     Condition,
     condition_of,
@@ -122,9 +123,7 @@ def condition_dict(condition: Condition | None) -> dict[str, Any] | None:
     """Return a condition in plain values."""
     if condition is None:
         return None
-    value: Any = condition.value
-    if isinstance(value, tuple):
-        value = list(value)
+    value = plain_value(condition.of, condition.value)
     return {"column": condition.column, "op": condition.op, "value": value}
 
 

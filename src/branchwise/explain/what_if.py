@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.one_row import Cells
-from branchwise.data.table_schema import Columns, Value
+from branchwise.data.table_schema import Column, Columns, Value
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.constraints import LARGEST, Constraints, FeatureDomain, Range
 from branchwise.explain.constraints import Cells as CellSet
@@ -25,6 +25,7 @@ from branchwise.explain.goal import Target, target_of
 from branchwise.explain.path import condition_dict
 from branchwise.explain.solver import Found, Search, changed_row
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
+from branchwise.text.bounds import shown
 from branchwise.text.conditions import (
     Condition,
     amount,
@@ -64,7 +65,7 @@ class Change:
         bounds = {c.op: c.value for c in self.conditions}
         above, at_most = bounds.get(">"), bounds.get("<=")
         if self.whole and {">", "<="} & bounds.keys():
-            return _whole_words(above, at_most)
+            return _whole_words(above, at_most, self.conditions[0].of)
         if isinstance(above, (int, float)) and isinstance(at_most, (int, float)):
             return f"more than {number(above)} and at most {number(at_most)}"
         if isinstance(above, (int, float)):
@@ -72,7 +73,8 @@ class Change:
         if isinstance(at_most, (int, float)):
             return f"{number(at_most)} or less"
         if "is known" in bounds:
-            return "any number"
+            dated = self.conditions[0].of is not None
+            return "any date" if dated else "any number"
         values = bounds.get("in")
         return (
             f"one of {listed(values)}" if isinstance(values, tuple) else word(self.new)
@@ -195,9 +197,9 @@ def _prediction_text(result: WhatIf | Alternative) -> str:
     return f"{prediction_words(result.prediction)}{probabilities}{reason}"
 
 
-def _whole_words(above: Any, at_most: Any) -> str:
-    low = "" if above is None else number(float(math.floor(above) + 1))
-    high = "" if at_most is None else number(float(math.floor(at_most)))
+def _whole_words(above: Any, at_most: Any, column: Column | None) -> str:
+    low = "" if above is None else word(shown(column, float(math.floor(above) + 1)))
+    high = "" if at_most is None else word(shown(column, float(math.floor(at_most))))
     if low == high:
         return low
     if low and high:
@@ -313,8 +315,8 @@ def _change(domain: FeatureDomain, cells: CellSet, cell: float | None) -> Change
         new: Value | None = None
         conditions: tuple[Condition, ...] = (Condition(name, "is missing"),)
     elif isinstance(cells, Range):
-        new = float(cell)
-        conditions = _bounds(name, cells)
+        new = shown(domain.column, float(cell))
+        conditions = _bounds(domain.column, cells)
     else:
         values = domain.column.categories
         new = values[int(cell)]
@@ -327,10 +329,11 @@ def _change(domain: FeatureDomain, cells: CellSet, cell: float | None) -> Change
     return Change(name, domain.value, new, conditions, cost, size, domain.whole)
 
 
-def _bounds(name: str, cells: Range) -> tuple[Condition, ...]:
-    bounds = []
+def _bounds(column: Column, cells: Range) -> tuple[Condition, ...]:
+    bounds, name = [], column.name
+    of = None if column.date is None else column
     if cells.above > -np.inf:
-        bounds.append(Condition(name, ">", cells.above + 0.0))
+        bounds.append(Condition(name, ">", cells.above + 0.0, of))
     if cells.at_most < LARGEST:
-        bounds.append(Condition(name, "<=", cells.at_most + 0.0))
-    return tuple(bounds) or (Condition(name, "is known"),)
+        bounds.append(Condition(name, "<=", cells.at_most + 0.0, of))
+    return tuple(bounds) or (Condition(name, "is known", None, of),)

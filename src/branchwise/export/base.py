@@ -19,6 +19,7 @@ from branchwise.data.encode import encode_columns, plain_cells
 from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ExportError, ParameterError, quoted
+from branchwise.export.dates import check_dates, number_of
 from branchwise.export.plan import (
     LINK_TOLERANCE,
     LINK_ZERO,
@@ -100,6 +101,8 @@ def sample_of_rows(rows: Sequence[Row], schema: Schema, used: Sequence[int]) -> 
 
 
 def _encoded(column: Column, cells: Sequence[Value | None]) -> NDArray[np.generic]:
+    if column.date is not None:
+        return np.array([number_of(column.date, cell) for cell in cells], float)
     if column.is_numeric:
         return np.array([np.nan if cell is None else cell for cell in cells], float)
     codes = [
@@ -248,6 +251,7 @@ class Target:
     ``runners`` are all tried. A target that cannot hold every row says in ``domain``
     which it holds; ``fitting`` returns the nearest such row, or None. ``rounding`` is
     by how much numbers may differ, where a program adds them up in its own way.
+    ``without_dates`` says what to do with columns of dates where the target has none.
     """
 
     name: str
@@ -259,6 +263,13 @@ class Target:
     fitting: Callable[[Plan, Row], Row | None] | None = None
     domain: str = ""
     rounding: Callable[[Plan], float] = lambda _: 0.0
+    without_dates: str | None = None
+
+    def written(self, plan: Plan, options: Options) -> bytes:
+        """Return the export; raise if the target has no dates and the plan has."""
+        if self.without_dates is not None:
+            check_dates(plan, self.name, self.without_dates)
+        return self.write(plan, options)
 
     def options(self, given: Mapping[str, str]) -> Options:
         """Return all options: those given, checked, and the defaults of the others."""

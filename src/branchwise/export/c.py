@@ -20,6 +20,7 @@ from branchwise.export.code_writer import (
     whole_within_doubles,
     wrapped,
 )
+from branchwise.export.dates import NO_DATES
 from branchwise.export.plan import Cell, Field, Plan, Row
 from branchwise.export.statements import Piece, Table, Test
 from branchwise.text.as_html import page
@@ -402,4 +403,4 @@ def _field(source: CSource, strings: Strings, position: int) -> dict[str, Any]:
     }
 
 
-TARGET = Target("c", ".c", write, runner, {"name": ("tree",)})
+TARGET = Target("c", ".c", write, runner, {"name": ("tree",)}, without_dates=NO_DATES)

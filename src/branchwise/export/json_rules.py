@@ -12,6 +12,7 @@ import sys
 from typing import Any
 
 from branchwise.export.base import Options, Target, program_runner
+from branchwise.export.dates import NO_DATES
 from branchwise.export.plan import Node, Plan, PlanSplit
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, STOP
 
@@ -183,4 +184,5 @@ TARGET = Target(
     write,
     lambda _: [_RUNNER],
     {"indent": ("1", "0", "2", "4")},
+    without_dates=NO_DATES,
 )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target
+from branchwise.export.dates import NO_DATES
 from branchwise.export.onnx_graph import (
     ML_OPSET,
     ROWS,
@@ -298,4 +299,11 @@ def _feed(plan: Plan, rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
 
 _RUNNER = Runner("onnxruntime", _absent, _run)
 
-TARGET = Target("onnx", ".onnx", write, lambda _: [_RUNNER], binary=True)
+TARGET = Target(
+    "onnx",
+    ".onnx",
+    write,
+    lambda _: [_RUNNER],
+    binary=True,
+    without_dates=NO_DATES,
+)

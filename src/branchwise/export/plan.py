@@ -46,6 +46,7 @@ from typing import Literal
 import numpy as np
 
 from branchwise.data.arrays import Floats, added_in_order
+from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Column, Schema, Value, ValueType
 from branchwise.errors import counted
@@ -82,7 +83,8 @@ class Field:
     ``column`` is its position in the user's table, ``kind`` the family of its values.
     ``values`` are the values of the training rows, in the order of their codes; none
     for a number that is compared with thresholds (``numeric``). ``number_format`` is
-    how the numbers of the training rows were written, unless plainly.
+    how the numbers of the training rows were written, unless plainly; ``date`` tells
+    which dates the numbers are, if they are dates.
     ``schema_column`` is the column of the schema, for conditions in words.
     """
 
@@ -92,6 +94,7 @@ class Field:
     numeric: bool
     values: tuple[Value, ...]
     number_format: NumberFormat | None = None
+    date: DateFormat | None = None
     schema_column: Column | None = dataclass_field(
         default=None, compare=False, repr=False
     )
@@ -312,14 +315,15 @@ def _about(schema: Schema, tree: Tree, recipe: Recipe) -> str:
 
 def _field(schema: Schema, index: int) -> Field:
     column = schema.columns[index]
-    kind = column.value_type or "text"
+    kind, how = column.value_type or "text", column.number_format
     return Field(
         column.name,
         index,
         kind,
         column.is_numeric,
         column.categories,
-        column.number_format,
+        how if isinstance(how, NumberFormat) else None,
+        column.date,
         schema_column=column,
     )
 

@@ -18,6 +18,7 @@ from typing import Any
 from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
 from branchwise.export.base import UNANSWERED, Options, Target, program_runner
+from branchwise.export.dates import NO_DATES
 from branchwise.export.plan import Plan
 from branchwise.export.pmml_elements import (
     all_of,
@@ -278,4 +279,5 @@ TARGET = Target(
     write,
     lambda _: [_EVALUATOR],
     {"divided": ("refused", UNANSWERED)},
+    without_dates=NO_DATES,
 )

@@ -24,6 +24,7 @@ from branchwise.export.code_writer import (
     whole_within_doubles,
     wrapped,
 )
+from branchwise.export.dates import NO_DATES
 from branchwise.export.plan import Node, Plan
 from branchwise.export.statements import Piece, Table, Test
 from branchwise.text.as_html import page
@@ -330,11 +331,18 @@ _NODE_RUNNER = program_runner(
     _no_node,
 )
 
-PYTHON = Target("python", ".py", write_python, lambda _: [_PYTHON_RUNNER])
+PYTHON = Target(
+    "python",
+    ".py",
+    write_python,
+    lambda _: [_PYTHON_RUNNER],
+    without_dates=NO_DATES,
+)
 JAVASCRIPT = Target(
     "javascript",
     ".js",
     write_javascript,
     lambda _: [_NODE_RUNNER],
     {"name": ("tree",)},
+    without_dates=NO_DATES,
 )

@@ -21,13 +21,20 @@ from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
-from branchwise.data.arrow import table_of_rows
+from branchwise.data.arrow import rows_of_table, table_of_rows, timestamp_type
 from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target
 from branchwise.export.code_writer import comment
+from branchwise.export.dates import moment_of_cell
 from branchwise.export.plan import Field, Plan, Row
-from branchwise.export.sql_cases import Names, Wording, expression
+from branchwise.export.sql_cases import (
+    Names,
+    Wording,
+    date_kind,
+    date_literal,
+    expression,
+)
 from branchwise.export.sql_query import (
     expected_cost,
     first_best,
@@ -55,6 +62,13 @@ from branchwise.text.as_html import macros
 
 #: What is compared in the place of missing values.
 _NOTHING: dict[ValueType, Value] = {"text": "", "number": 0.0, "boolean": False}
+
+
+def _nothing(dialect: Dialect, field: Field) -> str:
+    """Write what is compared in the place of a missing value."""
+    if field.date is not None:
+        return date_literal(dialect, field, 0.0)
+    return dialect.value(_NOTHING[field.kind])
 
 
 def _query_of_sums(plan: Plan, dialect: Dialect, names: Names) -> str:
@@ -90,7 +104,7 @@ def _query_of_sums(plan: Plan, dialect: Dialect, names: Names) -> str:
         adding=adding,
         costs=costs,
         rejected=Wording(plan, dialect, names.compared).rejected(),
-        nothing=_NOTHING,
+        nothing=partial(_nothing, dialect),
     )
     return str(query).strip()
 
@@ -152,7 +166,7 @@ class Trial:
         """Return the statement that makes the table."""
         columns = [f"{self.number} BIGINT"]
         for field in self.plan.fields:
-            kind = self.dialect.column_types[field.kind]
+            kind = _column_type(self.dialect, field)
             columns.append(f"{self.dialect.named(field.name)} {kind}")
         return f"CREATE TABLE {self.named} ({', '.join(columns)})"
 
@@ -169,10 +183,19 @@ class Trial:
     def numbered(self) -> Iterable[tuple[Any, ...]]:
         """Return the rows with their numbers, as the table has them."""
         for number, row in enumerate(self.rows):
-            yield number, *(map(_cell, self.plan.fields, row))
+            cells = zip(self.plan.fields, row, strict=True)
+            yield number, *(_cell(self.dialect, field, cell) for field, cell in cells)
 
 
-def _cell(field: Field, cell: Any) -> Any:
+def _column_type(dialect: Dialect, field: Field) -> str:
+    if field.date is not None:
+        return dialect.dates[date_kind(field)][1]
+    return dialect.column_types[field.kind]
+
+
+def _cell(dialect: Dialect, field: Field, cell: Any) -> Any:
+    if field.date is not None:
+        return cell if dialect is SQLITE else moment_of_cell(field.date, cell)
     return float(cell) if field.kind == "number" and cell is not None else cell
 
 
@@ -187,7 +210,12 @@ def _on_sqlite(trial: Trial) -> _Rows:
 
 def _on_duckdb(trial: Trial) -> _Rows:
     kinds = {"text": "string", "number": "float64", "boolean": "bool"}
-    types = {f"c{i}": kinds[f.kind] for i, f in enumerate(trial.plan.fields)}
+    types: dict[str, Any] = {
+        f"c{i}": kinds[f.kind] for i, f in enumerate(trial.plan.fields)
+    }
+    for i, field in enumerate(trial.plan.fields):
+        if field.date is not None:
+            types[f"c{i}"] = timestamp_type(field.date.zoned)
     types = {"number": "int64", **types}
     with closing(open_duckdb(IN_MEMORY)) as database:
         database.execute(trial.creation())
@@ -198,8 +226,8 @@ def _on_duckdb(trial: Trial) -> _Rows:
         )
         if not is_one_select(database, trial.statement):
             raise ExportError("it is not one SELECT statement")
-        rows: _Rows = database.execute(trial.statement).fetchall()
-        return rows
+        # As Arrow, for which times with a time zone need no further package.
+        return rows_of_table(database.sql(trial.statement).to_arrow_table())
 
 
 def _on_postgresql(trial: Trial) -> _Rows:
@@ -222,7 +250,7 @@ def _on_spark(trial: Trial) -> _Rows:
 
     session = SparkSession.builder.master("local[1]").getOrCreate()
     names = [trial.number, *(trial.dialect.named(f.name) for f in trial.plan.fields)]
-    kinds = ["BIGINT", *(trial.dialect.column_types[f.kind] for f in trial.plan.fields)]
+    kinds = ["BIGINT", *(_column_type(trial.dialect, f) for f in trial.plan.fields)]
     schema = ", ".join(f"{n} {k}" for n, k in zip(names, kinds, strict=True))
     frame = session.createDataFrame(list(trial.numbered()), schema)
     frame.createOrReplaceTempView(trial.named)

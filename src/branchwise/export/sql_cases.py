@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from branchwise.errors import ExportError
+from branchwise.export.dates import first_above
 from branchwise.export.plan import Field, Plan, PlanSplit
-from branchwise.files.sql_dialects import WHOLE, Dialect
+from branchwise.files.sql_dialects import SQLITE, WHOLE, Dialect
 from branchwise.text.conditions import word
 from branchwise.tree.splits import AT_MOST, STOP
 
@@ -66,9 +67,31 @@ class Names:
 
 def _comparable(dialect: Dialect, field: Field) -> str:
     """Return the pattern that makes a column compare as the model does."""
+    if field.date is not None:
+        date_literal(dialect, field, 0.0)  # which may not be possible
+        as_text = dialect is SQLITE and field.date.unit != "day"
+        return "REPLACE({}, 'T', ' ')" if as_text else "{}"
     if field.numeric:
         return dialect.number_column
     return dialect.text_column if field.kind == "text" else "{}"
+
+
+def date_kind(field: Field) -> str:
+    """Return whether a field has dates, times or times with a time zone."""
+    if field.date is None or field.date.unit == "day":
+        return "date"
+    return "zoned" if field.date.zoned else "time"
+
+
+def date_literal(dialect: Dialect, field: Field, threshold: float) -> str:
+    """Write the first date above a threshold, which is none of those up to it."""
+    if field.date is None or date_kind(field) not in dialect.dates:
+        raise ExportError(
+            f"Column {field.name!r} holds times with a time zone, and the dialect "
+            f"{dialect.name!r} has none. Choose another dialect (duckdb, postgresql, "
+            "spark), or convert them to UTC without a time zone and fit again."
+        )
+    return dialect.dates[date_kind(field)][0].format(first_above(field.date, threshold))
 
 
 def _values(dialect: Dialect, field: Field) -> list[str]:
@@ -174,7 +197,10 @@ class Wording:
         if split.threshold is None or len(codes) > 1:
             known = self._known(index)
             return f"{known} OR {self._missing(index)}" if missing else known
-        column, threshold = self._columns[index], self._dialect.number(split.threshold)
+        column = self._columns[index]
+        if self._plan.fields[index].date is not None:
+            return self._of_date(split, codes, missing)
+        threshold = self._dialect.number(split.threshold)
         if codes == [AT_MOST]:
             up_to = f"{column} <= {threshold}"
             return f"{up_to} OR {self._missing(index)}" if missing else up_to
@@ -185,6 +211,15 @@ class Wording:
         if nan is None or self._plan.rejects_missing:
             return above
         return f"{above} AND NOT {nan.format(column)}"
+
+    def _of_date(self, split: PlanSplit, codes: list[int], missing: bool) -> str:
+        """Return the test that a date is before the first one above, or not."""
+        index = split.field
+        field = self._plan.fields[index]
+        literal = date_literal(self._dialect, field, split.threshold or 0.0)
+        sign = "<" if codes == [AT_MOST] else ">="
+        test = f"{self._columns[index]} {sign} {literal}"
+        return f"{test} OR {self._missing(index)}" if missing else test
 
     def _one_of(self, index: int, codes: Sequence[int]) -> str:
         values = [self._values[index][code] for code in codes]
@@ -201,13 +236,19 @@ class Wording:
         return f"{self._columns[index]} NOT IN ({', '.join(values)})"
 
     def _missing(self, index: int) -> str:
-        column, nan = self._columns[index], self._dialect.is_nan
-        if nan is None or not self._plan.fields[index].numeric:
+        column, nan = self._columns[index], self._nan(index)
+        if nan is None:
             return f"{column} IS NULL"
         return f"{column} IS NULL OR {nan.format(column)}"
 
+    def _nan(self, index: int) -> str | None:
+        """Return the test for NaN, where a column may have it."""
+        field = self._plan.fields[index]
+        numeric = field.numeric and field.date is None
+        return self._dialect.is_nan if numeric else None
+
     def _known(self, index: int) -> str:
-        column, nan = self._columns[index], self._dialect.is_nan
+        column, nan = self._columns[index], self._nan(index)
         if nan is None:
             return f"{column} IS NOT NULL"
         return f"{column} IS NOT NULL AND NOT {nan.format(column)}"

@@ -28,6 +28,7 @@ from branchwise.export.base import (
     sample_of_rows,
     sample_of_table,
 )
+from branchwise.export.dates import date_cells
 from branchwise.export.plan import Cell, Field, Plan, PlanSplit, Row
 from branchwise.files.raw_bytes import atomic_write
 from branchwise.tree.splits import ABOVE, AT_MOST
@@ -83,6 +84,8 @@ def _splits(plan: Plan) -> list[PlanSplit]:
 def _pool(field: Field, thresholds: list[float], random: Random) -> list[Cell]:
     if field.numeric:
         trials = random.sample(thresholds, min(len(thresholds), _MOST_THRESHOLDS))
+        if field.date is not None:
+            return [None, *date_cells(field.date, trials)]
         return [
             None,
             *_NUMBERS,
@@ -141,6 +144,9 @@ def _cell_for(plan: Plan, split: PlanSplit, branch: int, random: Random) -> Cell
     if not field.numeric:
         return field.values[code]
     threshold = split.threshold
+    if field.date is not None:
+        number = threshold or 0.0
+        return field.date.show(number if code == AT_MOST else math.floor(number) + 1)
     if threshold is None:
         return 0.0
     near = {
@@ -231,7 +237,7 @@ def write(model: Exportable | ExportableEnsemble, target: str, **options: str) -
     Parameters are those of :func:`verify`; ``docs/export.md`` lists the options.
     """
     chosen = target_named(target)
-    return chosen.write(plan_of(model), chosen.options(options))
+    return chosen.written(plan_of(model), chosen.options(options))
 
 
 def exported(
@@ -330,7 +336,7 @@ def _verified(
     target = target_named(name)
     options = target.options(given)
     plan = plan_of(model)
-    content = target.write(plan, options)
+    content = target.written(plan, options)
     sample = _sample(model.schema, target, plan, given_rows)
     leave_fractional = options.get("divided") == UNANSWERED
     if isinstance(model, ExportableEnsemble):

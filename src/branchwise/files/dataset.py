@@ -24,6 +24,7 @@ from branchwise.data.arrow import (
     pa,
     release_memory,
 )
+from branchwise.data.date_format import DateFormat
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import (
@@ -291,7 +292,7 @@ class StreamedTable:
         Columns that must hold "true" and "false".
     only : collection of str or None
         If given, the columns to read.
-    number_formats : mapping of str to NumberFormat
+    number_formats : mapping of str to NumberFormat or DateFormat
         How the numbers of columns are written, unless plainly.
     """
 
@@ -307,7 +308,9 @@ class StreamedTable:
     chunk_rows: int | None = None
     boolean_columns: Collection[str] = ()
     only: Collection[str] | None = None
-    number_formats: Mapping[str, NumberFormat] = field(default_factory=dict)
+    number_formats: Mapping[str, NumberFormat | DateFormat] = field(
+        default_factory=dict
+    )
 
     @classmethod
     def of(cls, source: object) -> StreamedTable:
@@ -394,17 +397,35 @@ class StreamedTable:
             number_formats=number_formats(columns),
         )
 
-    def with_number_formats(self, found: Mapping[str, NumberFormat]) -> StreamedTable:
+    def with_number_formats(
+        self, found: Mapping[str, NumberFormat | DateFormat]
+    ) -> StreamedTable:
         """Return the table with columns read as numbers that are written so."""
         said = NumberColumns(self.reading, self.label, self.number_formats)
         known = {name: said.known_format(name) for name in self.number_columns}
         # The marks that are insisted on have had their effect.
         return replace(
             self,
-            reading=replace(self.reading, decimal=None, thousands=None),
+            reading=replace(
+                self.reading, decimal=None, thousands=None, date_format=None
+            ),
             text_columns={*self.text_columns} - {*found},
             number_columns={*self.number_columns, *found},
             number_formats={n: how for n, how in ({**known, **found}).items() if how},
+        )
+
+    def with_named_dates(self) -> StreamedTable:
+        """Return the table with the columns read as dates whose format is given."""
+        named = dict(self.reading.date_format or {})
+        others = {"": named.pop("")} if "" in named else None
+        if not named:
+            return self
+        formats = {name: DateFormat(written=how) for name, how in named.items()}
+        return replace(
+            self,
+            reading=replace(self.reading, date_format=others),
+            number_columns={*self.number_columns, *named} - {*self.text_columns},
+            number_formats={**self.number_formats, **formats},
         )
 
     def stamps(self) -> dict[str, tuple[int, int, int]]:

@@ -21,6 +21,7 @@ from branchwise.data.arrow import (
     pa,
     raise_first,
 )
+from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import (
     Detected,
     NumberFormat,
@@ -29,6 +30,7 @@ from branchwise.data.number_format import (
     parse,
 )
 from branchwise.errors import BranchwiseWarning, DataError, quoted
+from branchwise.files.date_columns import DateColumns
 from branchwise.files.options import Reading, as_number
 
 #: What decimal and thousands marks are called.
@@ -46,7 +48,7 @@ _SHOWN = 5
 
 @dataclass
 class NumberColumns:
-    """Reads the text columns of a table that hold numbers.
+    """Reads the text columns of a table that hold numbers or dates.
 
     Parameters
     ----------
@@ -55,7 +57,7 @@ class NumberColumns:
         two ways.
     label : str
         The name of the table in messages.
-    known : mapping of str to NumberFormat or None
+    known : mapping of str to NumberFormat or DateFormat, or None
         The conventions of a model, by which its columns are read; None: they are
         detected.
     plain : bool
@@ -65,19 +67,27 @@ class NumberColumns:
 
     reading: Reading
     label: str
-    known: Mapping[str, NumberFormat] | None = None
+    known: Mapping[str, NumberFormat | DateFormat] | None = None
     plain: bool = True
     #: The conventions by column, once columns have been read.
-    formats: dict[str, NumberFormat] = field(default_factory=dict)
+    formats: dict[str, NumberFormat | DateFormat] = field(default_factory=dict)
     #: A text of each column, and the number that it is read as.
     examples: dict[str, tuple[str, float]] = field(default_factory=dict)
     #: The columns that can be read in two ways, which stay text.
     ambiguous: dict[str, Detected] = field(default_factory=dict)
+    #: The columns of dates.
+    dates: DateColumns = field(init=False)
 
-    def known_format(self, name: str) -> NumberFormat | None:
+    def __post_init__(self) -> None:
+        self.dates = DateColumns(self.reading, self.label)
+
+    def known_format(self, name: str) -> NumberFormat | DateFormat | None:
         """Return the convention of a column of a model, with marks insisted on."""
         decimal, thousands = self.reading.decimal, self.reading.thousands
         found = (self.known or {}).get(name)
+        if self.dates.is_named(name) or isinstance(found, DateFormat):
+            date = found if isinstance(found, DateFormat) else DateFormat()
+            return replace(date, written=self.dates.insisted(name) or date.written)
         if self.known is None or (decimal is None and thousands is None):
             return found
         decimal = decimal or ("," if thousands == "." else ".")
@@ -114,6 +124,23 @@ class NumberColumns:
             if (column := self._chosen(name, texts, likely)) is not None
         }
 
+    def detected_dates(
+        self, columns: Mapping[str, Any], names: Collection[str]
+    ) -> dict[str, Any]:
+        """Return the text columns that are dates in a format, as such."""
+        if self.known is not None:
+            return {}
+        found = {}
+        for name in names:
+            is_number = name in self.formats or name in self.ambiguous
+            if is_number or not is_text(columns[name].type):
+                continue
+            column = self.dates.detected(name, columns[name])
+            if column is not None:
+                found[name] = column
+        self.formats |= self.dates.formats
+        return found
+
     def _insisted_decimal(self) -> tuple[str, ...]:
         decimal = "," if self.reading.thousands == "." else self.reading.decimal
         return () if decimal is None else (decimal,)
@@ -136,6 +163,11 @@ class NumberColumns:
         """The conventions by column, as text."""
         return {name: json.dumps(how.fields) for name, how in self.formats.items()}
 
+    @property
+    def notes(self) -> list[str]:
+        """What to say of the columns that are read as numbers or dates."""
+        return [each.note() for each in (self, self.dates) if each.examples]
+
     def note(self) -> str:
         """Say which columns are read as numbers that are not written plainly."""
         shown = [
@@ -153,8 +185,13 @@ class NumberColumns:
         )
         return f"{len(shown):,} text {noun} read as numbers: {listed}; {keep}."
 
-    def parsed(self, name: str, column: Any, how: NumberFormat, reject: Reject) -> Any:
-        """Return a text column as numbers in its known convention."""
+    def parsed(
+        self, name: str, column: Any, how: NumberFormat | DateFormat, reject: Reject
+    ) -> Any:
+        """Return a text column as numbers, or dates, in its known convention."""
+        if isinstance(how, DateFormat):
+            self.formats[name] = how
+            return self.dates.parsed(name, column, how, reject)
         texts = as_dictionary(column)
         numbers, valid = parse(texts.dictionary, how)
         self.formats[name] = how
@@ -163,6 +200,7 @@ class NumberColumns:
 
     def check_ambiguous(self) -> None:
         """Raise an error that shows both readings of columns that have two."""
+        self.dates.check_ambiguous()
         if not self.ambiguous:
             return
         name, detected = next(iter(self.ambiguous.items()))
@@ -198,9 +236,9 @@ Reread = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
 def warn_numbers(columns: NumberColumns) -> None:
-    """Warn that texts are read as numbers."""
-    if columns.examples:
-        warnings.warn(columns.note(), BranchwiseWarning, stacklevel=3)
+    """Warn that texts are read as numbers, or as dates."""
+    for note in columns.notes:
+        warnings.warn(note, BranchwiseWarning, stacklevel=3)
 
 
 def two_readings(detected: Detected) -> str:

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
+from branchwise.data.date_format import format_named
 from branchwise.errors import ParameterError, quoted
 
 #: The file formats, with their names in messages.
@@ -120,6 +121,7 @@ class Reading:
     max_size: int | None = None
     decimal: str | None = None
     thousands: str | None = None
+    date_format: Mapping[str, str] | None = None
     merge_case: bool = False
     flags: bool = field(default=False, compare=False)
 
@@ -254,6 +256,29 @@ _DECIMALS = {"point": ".", "comma": ","}
 _THOUSANDS = _DECIMALS | {"space": " ", "apostrophe": "'"}
 
 
+def _date_formats(
+    option: str, given: str | Mapping[str, str] | Iterable[str]
+) -> dict[str, str]:
+    """Return formats of dates by column; that of "" is for all of them."""
+    if isinstance(given, Mapping):
+        pairs = [*given.items()]
+    else:
+        entries = [given] if isinstance(given, str) else [*given]
+        split = (entry.rpartition("=") for entry in entries)
+        pairs = [(name, written) for name, _, written in split]
+    found = {}
+    for name, written in pairs:
+        known = format_named(written) if isinstance(written, str) else None
+        if known is None:
+            raise ParameterError(
+                f"{option} must have DD, MM (or Mon) and YYYY (or YY), with what is "
+                "between them, such as DD.MM.YYYY, MM/DD/YYYY or YYYYMMDD. Got "
+                f"{written!r}."
+            )
+        found[name] = known
+    return found
+
+
 def _size(option: str, given: str | int) -> int:
     found = _SIZE.fullmatch(str(given).strip())
     if found is None:
@@ -278,6 +303,7 @@ _CHECKED: Mapping[str, Callable[[str, Any], Any]] = {
     "max_size": _size,
     "decimal": _mark(_DECIMALS),
     "thousands": _mark(_THOUSANDS),
+    "date_format": _date_formats,
 }
 
 

@@ -24,10 +24,12 @@ from branchwise.data.arrow import (
     pa,
 )
 from branchwise.data.columns import LARGEST_EXACT
+from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import NumberFormat, follows_any
 from branchwise.data.spellings import merged_spellings
 from branchwise.data.table_schema import Value, check_names
 from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.files.date_columns import check_dates
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
 from branchwise.files.number_columns import NumberColumns, Reread, warn_numbers
@@ -136,7 +138,7 @@ class TableFile:
         boolean_columns: Collection[str] = (),
         ignore: Collection[str] = (),
         only: Collection[str] | None = None,
-        number_formats: Mapping[str, NumberFormat] | None = None,
+        number_formats: Mapping[str, NumberFormat | DateFormat] | None = None,
         classes: str | None = None,
         known_values: Mapping[str, Sequence[Value]] | None = None,
         allow_ambiguous: bool = False,
@@ -177,6 +179,7 @@ class TableFile:
         numbers = NumberColumns(self.reading, self.label, known, plain=delimited)
         if self.is_text:
             known_names = [n for n in number_columns if numbers.known_format(n)]
+            known_names += filter(numbers.dates.is_named, self.names)
             text |= {index for index in indices if self.names[index] in known_names}
         loaded = self._format.load(indices, text, missing)
         names = [self.names[index] for index in indices]
@@ -196,12 +199,19 @@ class TableFile:
             looked_at = [name for name in names if name not in known_kind]
         else:
             looked_at = [name for name in names if name in number_columns]
+        looked_at = [n for n in looked_at if not numbers.dates.is_named(n)]
         columns |= numbers.detected(columns, looked_at, reread if delimited else None)
+        columns |= numbers.detected_dates(columns, looked_at)
         if not allow_ambiguous:
             numbers.check_ambiguous()
         self.numbers = numbers
+        as_dates = [n for n in names if numbers.dates.is_named(n) and n not in as_text]
         typed = with_types(
-            columns, number_columns, boolean_columns, numbers, self.location
+            columns,
+            {*number_columns, *as_dates},
+            boolean_columns,
+            numbers,
+            self.location,
         )
         declared = self._format.declared
         if self.reading.merge_case:
@@ -317,9 +327,11 @@ def with_types(
     for name, column in columns.items():
         how = number_columns.known_format(name) if name in numbers else None
         if how is not None and is_text(column.type):
-            what = f"numbers written as {how}"
+            what = f"{_what(how)} written as {how}"
             reject = _wrong_cell(name, what, label, location)
             column = number_columns.parsed(name, column, how, reject)
+        elif how is not None and isinstance(how, DateFormat):
+            check_dates(name, column, label)
         elif name in numbers:
             reject = _wrong_cell(name, "numbers", label, location)
             column = _as_numbers(name, column, label, reject)
@@ -328,6 +340,10 @@ def with_types(
             column = _as_booleans(column, reject)
         found.append(column)
     return found
+
+
+def _what(how: NumberFormat | DateFormat) -> str:
+    return how.what if isinstance(how, DateFormat) else "numbers"
 
 
 def _wrong_cell(
@@ -415,6 +431,7 @@ def read_table(
     max_size: str | int | None = None,
     decimal: str | None = None,
     thousands: str | None = None,
+    date_format: str | Mapping[str, str] | None = None,
     merge_case: bool = False,
 ) -> Any:
     """Read a file into a table that ``fit`` accepts.
@@ -463,6 +480,9 @@ def read_table(
     decimal, thousands : str or None
         The decimal mark (``"."`` or ``","``) and the mark between thousands (also
         ``" "`` and ``"'"``), where a column does not tell: 1,234 may be 1.234 or 1234.
+    date_format : str, dict or None
+        How dates are written, such as ``"DD/MM/YYYY"``, where a column does not tell;
+        or a dict of such formats by column.
     merge_case : bool
         Whether texts that differ only in case or whitespace around them become one, the
         most frequent of them.

@@ -101,7 +101,8 @@ class Dialect:
     ``keep_rows`` follows the name of rows that other steps are to share.
     ``most_values`` is how many values a statement takes, and ``forced`` how a table is
     joined that is to be looked up row by row. Up to ``nodes_in_case`` nodes CASE is
-    used in place of joins, nested for so many levels.
+    used in place of joins, nested for so many levels. ``dates`` are the literal and the
+    type of dates, times and times with a time zone.
     """
 
     name: str
@@ -131,6 +132,7 @@ class Dialect:
     most_values: int | None = None
     nodes_in_case: int = 10_000
     levels_in_case: int = 300
+    dates: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def quoted(self, *pieces: str) -> str:
         """Quote a name, also of several components."""
@@ -285,6 +287,8 @@ ANSI = Dialect(
     # To SQLite, TRUE is a column of the table if there is one of that name.
     truths=("(1 = 0)", "(1 = 1)"),
     folds=_ascii_folded,
+    # As text, to SQLite; other engines make dates of it.
+    dates={"date": ("'{}'", "DATE"), "time": ("'{}'", "TIMESTAMP")},
 )
 SQLITE = Dialect(
     "sqlite",
@@ -310,6 +314,7 @@ SQLITE = Dialect(
     most_values=32_000,
     # Its parser has a stack of a hundred entries.
     levels_in_case=8,
+    dates={"date": ("'{}'", "TEXT"), "time": ("'{}'", "TEXT")},
 )
 DUCKDB = Dialect(
     "duckdb",
@@ -324,6 +329,11 @@ DUCKDB = Dialect(
     text_key='CAST({} AS VARCHAR) COLLATE "binary"',
     # It evaluates a block of rows for every node.
     nodes_in_case=16,
+    dates={
+        "date": ("DATE '{}'", "TIMESTAMP"),
+        "time": ("TIMESTAMP '{}'", "TIMESTAMP"),
+        "zoned": ("TIMESTAMPTZ '{}'", "TIMESTAMPTZ"),
+    },
 )
 POSTGRESQL = Dialect(
     "postgresql",
@@ -339,6 +349,11 @@ POSTGRESQL = Dialect(
     types={"i": "bigint", "f": "float8", "t": "text"},
     text_key='CAST({} AS text) COLLATE "C"',
     most_values=60_000,
+    dates={
+        "date": ("DATE '{}'", "timestamp"),
+        "time": ("TIMESTAMP '{}'", "timestamp"),
+        "zoned": ("TIMESTAMPTZ '{}'", "timestamptz"),
+    },
 )
 SPARK = Dialect(
     "spark",
@@ -356,6 +371,11 @@ SPARK = Dialect(
     forbidden="${",
     # It compiles expressions: 500 levels run, 5,000 exhaust a heap of 1 GB.
     most_levels=500,
+    dates={
+        "date": ("DATE '{}'", "TIMESTAMP_NTZ"),
+        "time": ("TIMESTAMP_NTZ '{}'", "TIMESTAMP_NTZ"),
+        "zoned": ("TIMESTAMP_LTZ '{}'", "TIMESTAMP_LTZ"),
+    },
 )
 
 DIALECTS = {d.name: d for d in (ANSI, SQLITE, DUCKDB, POSTGRESQL, SPARK)}

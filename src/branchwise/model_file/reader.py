@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import NUMBER_KINDS, Floats
+from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Column, Schema, Value, value_type
 from branchwise.errors import (
@@ -251,9 +252,10 @@ def _read_column(value: Any, where: str) -> Column:
     sketched = typed(fields, "sketched", where, "true or false")
     if sketched and kind != "numeric":
         raise ModelFileError(f"{where} is sketched and yet not numeric")
-    how = _read_number_format(fields, where)
+    how = _read_number_format(fields, where) or _read_date(fields, where)
     if how is not None and kind != "numeric":
-        raise ModelFileError(f"{where} has a number format and yet is not numeric")
+        what = "a number format" if isinstance(how, NumberFormat) else "a 'date'"
+        raise ModelFileError(f"{where} has {what} and yet is not numeric")
     fields.setdefault("number_kind", "any")
     number_kind = typed(fields, "number_kind", where, NUMBER_KINDS)
     if number_kind != "any" and kind != "numeric":
@@ -269,6 +271,16 @@ def _read_number_format(column: dict[str, Any], where: str) -> NumberFormat | No
         return NumberFormat.of(given)
     except ValueError as error:
         raise ModelFileError(f"'number_format' of {where} {error}") from None
+
+
+def _read_date(column: dict[str, Any], where: str) -> DateFormat | None:
+    if column.get("date") is None:
+        return None
+    given = fields_of(column["date"], f"'date' of {where}", ("unit",))
+    try:
+        return DateFormat.of(given)
+    except ValueError as error:
+        raise ModelFileError(f"'date' of {where} {error}") from None
 
 
 def _read_values(fields: dict[str, Any], name: str, where: str) -> tuple[Value, ...]:

@@ -124,7 +124,8 @@ def _column_fields(column: Column) -> dict[str, object]:
     if column.sketched:
         fields["sketched"] = True
     if column.number_format is not None:
-        fields["number_format"] = column.number_format.fields
+        name = "number_format" if column.date is None else "date"
+        fields[name] = column.number_format.fields
     if column.number_kind != "any":
         fields["number_kind"] = column.number_kind
     return fields

@@ -118,6 +118,9 @@ def _column(column: Column, used: bool) -> dict[str, Any]:
     }
     if column.is_whole:
         described["number_kind"] = column.number_kind
+    if column.date is not None:
+        described["number_kind"] = "whole"
+        described["date"] = column.date.fields
     return described
 
 
@@ -248,6 +251,7 @@ _ASSETS = "render/assets"
 SCRIPTS = (
     "dom.js",
     "tree.js",
+    "dates.js",
     "words.js",
     "decide.js",
     "shapley.js",

@@ -19,6 +19,7 @@ from branchwise.recipe import Recipe
 from branchwise.rules.rule import Rule, tree_rules
 from branchwise.text.as_html import as_html
 from branchwise.text.blocks import Block, Items, Paragraph, Table
+from branchwise.text.bounds import plain_value
 from branchwise.text.conditions import amount, percent, word
 from branchwise.text.document import Document
 from branchwise.train.fitted_tree import FittedTree
@@ -263,7 +264,8 @@ def _described(rule: Rule) -> dict[str, Any]:
     described: dict[str, Any] = {
         "node": rule.node,
         "conditions": [
-            {"column": c.column, "op": c.op, "value": c.value} for c in rule.conditions
+            {"column": c.column, "op": c.op, "value": plain_value(c.of, c.value)}
+            for c in rule.conditions
         ],
     }
     if rule.deviation is not None:

@@ -35,6 +35,7 @@ from branchwise.steps.numbers import (
     Visit,
     why_out,
 )
+from branchwise.text.bounds import shown
 from branchwise.text.conditions import Condition, condition_on
 from branchwise.threads import cached_property
 from branchwise.tree.splits import STOP
@@ -173,8 +174,8 @@ class ColumnWork:
         starts = run_starts(considered.node)
         node = considered.node[starts]
         best = first_best(scores.gain, starts, scores.resolution[node])
-        shown = self._positioned(selected(considered, best))
-        threshold[node] = np.where(able[node], threshold[node], shown)
+        found = self._positioned(selected(considered, best))
+        threshold[node] = np.where(able[node], threshold[node], found)
         return threshold
 
     def _positioned(self, thresholds: Thresholds) -> Floats:
@@ -314,7 +315,7 @@ class ColumnWork:
         """Return a threshold; between ordered categories the last one up to it."""
         column = self.visit.columns[self.index]
         if column is self._column:
-            return threshold
+            return shown(column, threshold)
         return column.categories[math.floor(threshold)]
 
     def _number(self, threshold: float) -> float:

@@ -223,7 +223,8 @@ def row_name(condition: Condition | None) -> str:
         return "(known)"
     if condition.op == "is missing":
         return "(missing)"
-    if condition.of is not None and condition.of.kind == "ordinal":
+    of = condition.of
+    if of is not None and (of.kind == "ordinal" or of.date is not None):
         return without_column(condition.worded)
     if isinstance(condition.value, tuple):
         return listed(condition.value)

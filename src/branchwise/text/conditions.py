@@ -57,8 +57,9 @@ class Condition:
         """The condition as it is written; it has the same numbers and values of ``of``.
 
         Of whole numbers those above 3 are ``>=`` 4, and those above 3 and at most 7
-        ``from`` 4 to 7; 0 and 1 are ``=``; a long list is ``not in`` the other values.
-        Ordered values that follow one another are bounds.
+        ``from`` 4 to 7; 0 and 1 are ``=``; numbers that are dates are these; a long
+        list is ``not in`` the other values. Ordered values that follow one another are
+        bounds.
         """
         if self.of is None:
             return self
@@ -68,21 +69,10 @@ class Condition:
             return _by_the_rest(self, self.of)
         if not self.of.is_whole or self.op not in ("<=", ">", "within"):
             return self
-        bounds = self.value if isinstance(self.value, tuple) else (self.value,) * 2
-        above, at_most = (math.floor(bound) for bound in bounds)  # type: ignore[arg-type]
-        least = above + 1
-        if self.op == "within":
-            same = least == at_most
-            return (
-                replace(self, op="=", value=least)
-                if same
-                else replace(self, op="from", value=(least, at_most))
-            )
-        if self.of.number_kind == "binary" and at_most == 0:
-            return replace(self, op="=", value=0 if self.op == "<=" else 1)
-        if self.op == "<=":
-            return replace(self, value=at_most)
-        return replace(self, op=">=", value=least)
+        from branchwise.text.bounds import whole_bounds  # noqa: PLC0415  (not to fit)
+
+        op, value = whole_bounds(self.op, self.value, self.of)  # type: ignore[arg-type]
+        return replace(self, op=op, value=value)
 
     def exact_for(self, value: object) -> Condition:
         """Return the condition in words that are true of a number that is not whole."""

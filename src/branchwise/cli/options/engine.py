@@ -122,9 +122,13 @@ def remote_source(
     )
     if engine != "chunked":
         check_idle(
-            {"--decimal": reading.decimal, "--thousands": reading.thousands},
+            {
+                "--decimal": reading.decimal,
+                "--thousands": reading.thousands,
+                "--date-format": reading.date_format,
+            },
             f"with --engine {engine}, where columns have types. Leave it out, or store "
-            "the column as numbers.",
+            "the column as numbers or dates.",
         )
     na_values = read_na_values(options["missing"])
     if engine == "sql":

@@ -51,6 +51,8 @@ def hint(name: str, raw: RawColumn, padded: str | None = None) -> str:
     if padded is not None:
         return f"{written('--categorical', name)} keeps zeros in front, as in {padded}"
     distinct = np.unique(raw.values[~np.isnan(raw.values)])
+    if raw.date is not None:
+        return ""
     if len(distinct) <= _FEW_NUMBERS and (distinct == np.rint(distinct)).all():
         return f"{written('--categorical', name)} if these numbers are names"
     return ""
@@ -69,6 +71,12 @@ def unusable_hint(name: str, column: Any) -> str:
 
 def number_hint(name: str, numbers: NumberColumns) -> str:
     """Tell how text is read as numbers, or that it can be read in two ways."""
+    dates = numbers.dates
+    if name in dates.ambiguous:
+        return f"ambiguous: {dates.readings(name)}: {dates.choices(name)}"
+    if name in dates.examples:
+        text, date = dates.examples[name]
+        return f"{text!r} is {date}"
     if name in numbers.ambiguous:
         detected = numbers.ambiguous[name]
         return f"ambiguous: {two_readings(detected)}: {numbers.choices(detected)}"

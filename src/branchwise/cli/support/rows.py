@@ -25,8 +25,9 @@ from branchwise.cli.options import (
 from branchwise.cli.support import Reporter, print_json, print_lines
 from branchwise.cli.support.hints import remark_spellings
 from branchwise.data.columns import Coded, Numbers
+from branchwise.data.date_format import read_text
 from branchwise.data.frames import read_vector
-from branchwise.data.number_format import parse_texts
+from branchwise.data.number_format import NumberFormat, parse_texts
 from branchwise.data.table_schema import (
     Column,
     Schema,
@@ -266,7 +267,15 @@ def typed_value(column: Column, text: str) -> Value:
     if kind == "text":
         return text
     value: Value | None = None
-    if column.number_format is not None:
+    if column.date is not None:
+        if read_text(text, column.date) is None:
+            raise DataError(
+                f"Column {column.name!r} takes {column.date.what} written as "
+                f"{column.date}. Got {text!r}; correct it, or leave it empty if it is "
+                "missing."
+            )
+        return text
+    if isinstance(column.number_format, NumberFormat):
         value = parse_texts([text], column.number_format)[0]
     if value is None:
         value = as_number(text) if kind == "number" else as_truth(text)

@@ -32,6 +32,7 @@ from branchwise.cli.support.hints import (
 )
 from branchwise.cli.support.rows import Weights, case_weights, located
 from branchwise.data.columns import Numbers, RawColumn
+from branchwise.data.date_format import DateFormat
 from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.frames import open_table, read_vector
 from branchwise.data.number_format import NumberFormat
@@ -117,8 +118,8 @@ class TrainingTable:
         """Note what is odd about the columns."""
         classes = None if self.roles.regression else self.labels
         remark_header(self.file, reading, reporter)
-        if self.file.numbers.examples:
-            reporter.note(self.file.numbers.note())
+        for note in self.file.numbers.notes:
+            reporter.note(note)
         remark_columns(self.attributes, self.roles.text, reporter)
         remark_findings(self.attributes, classes, reporter)
         if classes is not None:
@@ -156,7 +157,7 @@ def _read_alike(file: TableFile, table: Any) -> Any:
     frame = open_table(table)
     check_absent(file.label, file.names, frame.names, "the other table has")
     types: dict[str, list[str]] = {"number": [], "boolean": [], "text": []}
-    formats: dict[str, NumberFormat] = {}
+    formats: dict[str, NumberFormat | DateFormat] = {}
     for index, name in enumerate(frame.names):
         raw = frame.column(index)
         if isinstance(raw, Numbers):

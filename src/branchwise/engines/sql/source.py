@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.columns import Coded, Numbers, RawColumn
+from branchwise.data.columns import Coded, Numbers, RawColumn, check_no_dates
 from branchwise.data.encode import learn_column
 from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import Frame, Order, chosen_columns, declared_categories
@@ -99,8 +99,12 @@ class _Learning:
         columns = []
         for at, name in enumerate(attributes.names):
             if name in numeric:
-                column = Column(name, "numeric", (), known[name] < n_rows)
+                date = self.source.cells(name).date
+                missing = known[name] < n_rows
+                column = Column(name, "numeric", (), missing, number_format=date)
                 found = ColumnSummary(column, numbers=self._numbers(name))
+                if date is not None:
+                    found = replace(found, unit=date.unit)
             else:
                 found = self._values(name, as_values[at], declared.get(at))
             if self.task.rejects_missing and found.column.has_missing:
@@ -125,6 +129,8 @@ class _Learning:
         wanted = ["COUNT(*)"]
         checked = [name for name in names if self._is_number(name)]
         special = [n for n in (self.task.target, self.task.weight) if n is not None]
+        for name, what in zip(special, ("y", f"Column {special[-1]!r}"), strict=False):
+            check_no_dates(what, self.source.cells(name).date)
         checked += [name for name in special if self._is_number(name)]
         for name in checked:
             cells = self.source.cells(name)

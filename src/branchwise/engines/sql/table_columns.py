@@ -15,9 +15,17 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrow import as_dictionary, declared_table, declares_values
-from branchwise.data.columns import LARGEST_EXACT, Coded, RawColumn, raise_dates
+from branchwise.data.columns import (
+    LARGEST_EXACT,
+    Coded,
+    Numbers,
+    RawColumn,
+    raise_dates,
+)
+from branchwise.data.date_format import DateFormat
 from branchwise.data.frames import Frame, read_vector
 from branchwise.engines.sql.connections import Binder, Connection, Described
+from branchwise.engines.sql.date_cells import date_expression, is_date
 from branchwise.engines.sql.drivers import DuckDBConnection, PostgreSQLConnection
 from branchwise.errors import DataError
 from branchwise.files.sql_dialects import SQLITE, Dialect
@@ -38,8 +46,8 @@ _TRUTHS = frozenset(("BOOLEAN", "bool"))
 _TEXTS = frozenset(
     (*("text", "varchar", "bpchar", "char", "name", "citext", "uuid", "enum"),)
 )
-#: Types of PostgreSQL that are dates and times; they are read as text, too.
-_DATES = frozenset(("date", "time", "timetz", "timestamp", "timestamptz", "interval"))
+#: Types of PostgreSQL that are times and durations; they may be read as text, too.
+_TIMES = frozenset(("date", "time", "timetz", "timestamp", "timestamptz", "interval"))
 #: Decimals of so many digits are a quotient of two whole float64 numbers.
 _SHORT_DECIMAL = 15
 #: The most columns of SQLite that one query inspects.
@@ -51,7 +59,8 @@ class Cells:
     """A column of the source.
 
     ``kind`` is "number", "truth" or "text". ``number`` and ``key`` are the expressions,
-    ``inexact`` the test for integers that float64 cannot hold.
+    ``inexact`` the test for integers that float64 cannot hold. ``date`` tells which
+    dates the numbers are, if they are dates.
     """
 
     name: str
@@ -61,6 +70,7 @@ class Cells:
     raw: str
     type: str = ""
     inexact: str = "1 = 0"
+    date: DateFormat | None = None
 
 
 @dataclass(frozen=True)
@@ -156,6 +166,9 @@ class Source:
             raw, type_name = f"source.{dialect.quoted(name)}", types[name]
             is_number = type_name in _NUMBERS or type_name.startswith("DECIMAL(")
             kind, number = "text", ""
+            if name not in self.text_columns and is_date(type_name):
+                yield self._date_cells(name, raw, type_name)
+                continue
             if name in self.text_columns:
                 pass
             elif type_name in _TRUTHS:
@@ -167,6 +180,19 @@ class Source:
             column = Cells(name, kind, key, number, raw, type_name)
             whole = type_name in _WHOLE
             yield replace(column, inexact=_beyond(raw)) if whole else column
+
+    def _date_cells(self, name: str, raw: str, type_name: str) -> Cells:
+        dialect = self.connection.dialect
+        number, inexact, date = date_expression(dialect, raw, type_name, self._holds)
+        return Cells(name, "number", number, number, raw, type_name, inexact, date)
+
+    def _holds(self, condition: str) -> bool:
+        """Whether a condition is true in all rows where it is known."""
+        requested = (
+            f"SELECT COUNT(*) FROM {self.relation} AS source WHERE NOT ({condition})"  # noqa: S608
+        )
+        (count,) = self.connection.fetch(requested, (), "i")
+        return int(count[0]) == 0
 
     def _loose_cells(self, names: Sequence[str]) -> Iterator[Cells]:
         """Yield columns of SQLite, where every cell has a type of its own."""
@@ -240,6 +266,10 @@ class Source:
         listed = keys.tolist()
         if cells.kind == "truth":
             listed = [None if key is None else bool(key) for key in listed]
+        if cells.date is not None:
+            numbers = np.array([np.nan if k is None else float(k) for k in listed])
+            dates = Numbers(numbers, cells.date)
+            return Distinct(tuple(keys.tolist()), tuple(count.tolist()), dates)
         as_text = name in self.text_columns
         column = column_of_cells(listed, name, connection.label, as_text, self.missing)
         raw = read_vector(column, name)
@@ -254,9 +284,9 @@ class Source:
             or cells.kind != "text"
         ):
             return
-        if cells.type in _DATES and cells.name not in self.text_columns:
+        if cells.type in _TIMES and cells.name not in self.text_columns:
             raise_dates(f"Column {cells.name!r}", cells.type)
-        if cells.type not in _TEXTS | _DATES:
+        if cells.type not in _TEXTS | _TIMES:
             raise DataError(
                 f"Column {cells.name!r} of {self.connection.label} is of type "
                 f"{cells.type}, which is neither text nor a number. Leave it out, or "

@@ -23,6 +23,7 @@ from branchwise.explain.explanation import (
 from branchwise.shap.shap_values import ShapValues, cell_words
 from branchwise.stats import share_interval
 from branchwise.text.blocks import Block, Paragraph, Table
+from branchwise.text.bounds import plain_value
 from branchwise.text.conditions import (
     Condition,
     mean,
@@ -144,7 +145,7 @@ class ForestExplanation(Document):
                 {
                     "column": one.condition.column,
                     "op": one.condition.op,
-                    "value": one.condition.value,
+                    "value": plain_value(one.condition.of, one.condition.value),
                     "share": one.share,
                     "cell": one.value,
                 }

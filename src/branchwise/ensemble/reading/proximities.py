@@ -24,6 +24,7 @@ from branchwise.ensemble.out_of_bag import (
 from branchwise.ensemble.sampling import Samples
 from branchwise.errors import ParameterError, counted
 from branchwise.text.blocks import Block, Paragraph, Table
+from branchwise.text.bounds import shown
 from branchwise.text.conditions import share, word
 from branchwise.text.document import Document
 from branchwise.threads import in_order, n_threads
@@ -264,6 +265,6 @@ def _nearness(
 def _cell(column: Column, cell: Any) -> Value | None:
     """Return the value of an encoded cell; None if it is missing."""
     if column.is_numeric:
-        return None if np.isnan(cell) else float(cell)
+        return None if np.isnan(cell) else shown(column, float(cell))
     code = int(cell)
     return column.categories[code] if code < len(column.categories) else None

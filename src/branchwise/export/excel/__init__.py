@@ -18,6 +18,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from branchwise.errors import ExportError, ParameterError, counted
 from branchwise.export.base import Options, Target
+from branchwise.export.dates import NO_DATES
 from branchwise.export.excel.ensemble_sheet import EnsembleSteps, rounding
 from branchwise.export.excel.sheets import (
     DIGITS,
@@ -295,4 +296,5 @@ TARGET = Target(
     fitting=fitting,
     domain=DOMAIN,
     rounding=rounding,
+    without_dates=NO_DATES,
 )

@@ -91,5 +91,5 @@ SELECT {{ names.table }}.*,
 
 FROM {{ names.table }}
 LEFT JOIN {{ step.last }} ON {% for field in plan.fields -%}
-{{ "" if loop.first else "\n  AND " }}{{ dialect.same.format(names.compared[loop.index0], step.last + "." + carried[loop.index0], value(nothing[field.kind])) }}
+{{ "" if loop.first else "\n  AND " }}{{ dialect.same.format(names.compared[loop.index0], step.last + "." + carried[loop.index0], nothing(field)) }}
 {%- else %}1 = 1{% endfor %}

@@ -29,6 +29,11 @@ function buildForm() {
 }
 
 function numberField(at) {
+  const { date } = DATA.columns[at];
+  if (date) {
+    const example = dateText(date.unit === "day" ? 20000 : 0, date);
+    return h("input", { type: "text", placeholder: `missing, or ${example}`, "data-column": at });
+  }
   return h("input", { type: "number", step: "any", placeholder: "missing", "data-column": at });
 }
 
@@ -46,6 +51,12 @@ function rowOfForm() {
   for (const [at, control] of fields) {
     if (control.validity.badInput) return null;
     const value = control.value;
+    const { date } = DATA.columns[at];
+    if (date) {
+      if (value.trim()) row[at] = dateNumber(value, date);
+      if (value.trim() && row[at] === null) return null;
+      continue;
+    }
     if (value !== "" && value !== MISSING_CELL) row[at] = Number(value);
   }
   return row;
@@ -53,15 +64,20 @@ function rowOfForm() {
 
 function fillForm(row) {
   for (const [at, control] of fields) {
-    const empty = control.type === "number" ? "" : MISSING_CELL;
-    control.value = row[at] === null ? empty : String(row[at]);
+    const { date } = DATA.columns[at];
+    const word = date && row[at] !== null ? dateText(row[at], date) : String(row[at]);
+    control.value = row[at] === null ? emptyCell(control) : word;
   }
   tryCase();
 }
 
+function emptyCell(control) {
+  return control.tagName === "SELECT" ? MISSING_CELL : "";
+}
+
 function clearCase() {
   for (const control of fields.values()) {
-    control.value = control.type === "number" ? "" : MISSING_CELL;
+    control.value = emptyCell(control);
   }
   showNoWay();
 }
@@ -75,7 +91,9 @@ function showNoWay(...instead) {
 
 function tryCase() {
   const row = rowOfForm();
-  const refused = row === null ? "That is no number." : refusal(row);
+  const dated = DATA.columns.some(({ date, used }) => date && used);
+  const wrong = dated ? "That is no number, or no date." : "That is no number.";
+  const refused = row === null ? wrong : refusal(row);
   if (refused) {
     showNoWay(h("p", { class: "refused" }, refused));
     return;
@@ -210,7 +228,7 @@ function stepWords(node, next, row) {
   if (!numeric && value === UNSEEN) {
     return [bdi(name), " has another value: ", bdi(routeWords(node, TREE.unseenTo[node]))];
   }
-  const word = numeric ? number(value) : values[value];
+  const word = numeric ? cellWords(column, value) : values[value];
   if (next === undefined) {
     return [bdi(name), " = ", bdi(word), ` has no branch: ${routeWords(node, STOP)}`];
   }

@@ -115,7 +115,7 @@ function phrase(condition, limit = SHOWN_VALUES, plain = false) {
   }
   if (condition.threshold === undefined) return `${name} ${condition.op}`;
   const { op, value } = worded(condition);
-  return `${name} ${plain ? op : (SIGNS[op] ?? op)} ${number(value)}`;
+  return `${name} ${plain ? op : (SIGNS[op] ?? op)} ${cellWords(condition.column, value)}`;
 }
 
 const SIGNS = { "<=": "≤", ">=": "≥" };
@@ -165,7 +165,8 @@ function edgeOf(node, limit = SHOWN_VALUES) {
   }
   if (condition.threshold === undefined) return condition.op.replace("is ", "");
   const { op, value } = worded(condition);
-  return op === "=" ? number(value) : `${SIGNS[op] ?? op} ${number(value)}`;
+  const word = cellWords(condition.column, value);
+  return op === "=" ? word : `${SIGNS[op] ?? op} ${word}`;
 }
 
 function branchOf(node) {

@@ -1,0 +1,181 @@
+"""Text columns of dates: formats, notes, ambiguity, models that read them again."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import pytest
+
+from branchwise import (
+    BranchwiseWarning,
+    DataError,
+    ParameterError,
+    fit_tree,
+    read_table,
+)
+from branchwise.engines.chunked import ChunkedTable
+from branchwise.files.dataset import StreamedTable
+from branchwise.files.options import Reading
+from branchwise.model import Model
+from command_line import output, run
+
+GERMAN = "opened,y\n05.03.2024,a\n06.03.2024,a\n17.04.2024,b\n18.05.2024,b\n?,b\n"
+ISO = "opened,y\n2024-03-05,a\n2024-03-06,a\n2024-04-17,b\n2024-05-18,b\n?,b\n"
+UNCLEAR = "opened,y\n05/03/2024,a\n06/03/2024,a\n07/04/2024,b\n08/05/2024,b\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(text, name="t.csv"):
+        path = tmp_path / name
+        path.write_text(text, "utf-8")
+        return path
+
+    return written
+
+
+def quietly(path, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BranchwiseWarning)
+        return read_table(path, **options)
+
+
+def test_dates_are_read_and_said(write):
+    with pytest.warns(BranchwiseWarning) as said:
+        table = read_table(write(GERMAN))
+    assert [str(one.message) for one in said] == [
+        (
+            "1 text column is read as dates: 'opened' ('18.05.2024' is 2024-05-18); "
+            "name those to keep as text in text_columns."
+        )
+    ]
+    assert str(table.schema.field("opened").type) == "date32[day]"
+    assert table.equals(read_table(write(ISO, "iso.csv")))  # which needs no note
+
+
+def test_a_model_reads_new_files_the_same_way(write, tmp_path):
+    path, model = write(GERMAN), tmp_path / "m.json"
+    chunked = tmp_path / "chunked.json"
+    note = "'opened' ('18.05.2024' is 2024-05-18); --categorical COLUMN"
+    assert note in run("fit", path, "-t", "y", "-o", model)[2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        said = run("fit", path, "-t", "y", "-o", chunked, "--engine", "chunked")[2]
+    assert note in said
+    assert model.read_bytes() == chunked.read_bytes()
+    assert json.loads(model.read_text())["schema"]["columns"][0]["date"] == {
+        "unit": "day",
+        "written": "DD.MM.YYYY",
+    }
+    # By itself this column could be read in two ways, or only as the other one.
+    new = write("opened\n01.02.2024\n2024-12-31\n06.03.2024 10:00\n", "new.csv")
+    for engine in ("memory", "chunked"):
+        assert output("predict", model, new, "--engine", engine).split() == [
+            *("prediction", "a", "b", "a"),
+        ]
+    assert "(it is 2024-03-06)" in output("explain", model, new, "--row", "2")
+    assert output("explain", model, "--set", "opened=31.12.2024").startswith("y: b")
+    for wrong in ("2023-02-30", "12/31/2024"):
+        message = run("predict", model, write(f"opened\n{wrong}\n", "bad.csv"))[2]
+        assert message.startswith(
+            "error: Column 'opened' must hold dates written as DD.MM.YYYY, but line 2 "
+            f"of {new.parent}/bad.csv has '{wrong}'"
+        )
+    assert run("explain", model, "--set", "opened=soon")[2] == (
+        "error: Column 'opened' takes dates written as DD.MM.YYYY. Got 'soon'; correct "
+        "it, or leave it empty if it is missing.\n"
+    )
+    loaded = Model.from_bytes(model.read_bytes())
+    assert loaded.predict({"opened": "31.12.2024"}) == ["b"]
+
+
+def test_ambiguity_is_a_question(write):
+    path = write(UNCLEAR)
+    assert run("fit", path, "-t", "y")[2] == (
+        f"error: Column 'opened' of {path} can be read in two ways: '05/03/2024' is "
+        "2024-03-05 as DD/MM/YYYY or 2024-05-03 as MM/DD/YYYY. Say which is meant: "
+        "--date-format opened=DD/MM/YYYY or --date-format opened=MM/DD/YYYY; or keep "
+        "the text with --categorical opened.\n"
+    )
+    for source in (read_table, lambda path: fit_tree(ChunkedTable(path), "y")):
+        with pytest.raises(DataError, match=r"date_format={'opened': 'DD/MM/Y"):
+            source(path)
+    assert "ambiguous: '05/03/2024' is 2024-03-05 as DD/MM/YYYY or" in output(
+        "schema", path
+    )
+    for insisted in ("DD/MM/YYYY", {"opened": "%d/%m/%Y"}):
+        table = quietly(path, date_format=insisted)
+        assert str(table["opened"][0]) == "2024-03-05"
+    assert str(quietly(path, date_format="MM/DD/YYYY")["opened"][0]) == "2024-05-03"
+    assert str(read_table(path, text_columns=["opened"])["opened"][0]) == "05/03/2024"
+    table = StreamedTable((str(path),), Reading(date_format="DD/MM/YYYY"))
+    with pytest.warns(BranchwiseWarning, match="read as dates"):
+        model = fit_tree(ChunkedTable(table), "y")
+    again = fit_tree(quietly(path, date_format={"opened": "DD/MM/YYYY"}), "y")
+    assert model.to_bytes() == again.to_bytes()
+    named = StreamedTable((str(path),), Reading(date_format=["opened=DD/MM/YYYY"]))
+    assert fit_tree(ChunkedTable(named), "y").to_bytes() == again.to_bytes()
+
+
+def test_formats_that_must_be_named(write):
+    path = write("day,short,y\n20240305,05.03.24,a\n20241231,31.12.23,b\n")
+    table = quietly(path)
+    assert str(table.schema.field("day").type) == "int64"
+    table = quietly(path, date_format={"day": "YYYYMMDD", "short": "DD.MM.YY"})
+    assert str(table["day"][1]) == "2024-12-31"
+    assert str(table["short"][1]) == "2023-12-31"
+    streamed = StreamedTable((str(path),), Reading(date_format=["day=YYYYMMDD"]))
+    model = fit_tree(ChunkedTable(streamed), "y")
+    assert model.schema.columns[0].date is not None
+    with pytest.raises(DataError) as caught:
+        quietly(path, date_format={"short": "YYYY-MM-DD"})
+    assert "Column 'short' must hold dates written as YYYY-MM-DD" in str(caught.value)
+    with pytest.raises(ParameterError) as wrong:
+        read_table(path, date_format="DD.MM")
+    assert str(wrong.value) == (
+        "date_format must have DD, MM (or Mon) and YYYY (or YY), with what is between "
+        "them, such as DD.MM.YYYY, MM/DD/YYYY or YYYYMMDD. Got 'DD.MM'."
+    )
+
+
+def test_columns_that_are_no_dates_stay_text(write):
+    table = read_table(
+        write("a,b,c\n2024-01-01,2024-01-01,1.1.24\n05.03.2024,x,2.2.24\n")
+    )
+    assert [str(field.type) for field in table.schema] == [
+        *["dictionary<values=string, indices=int32, ordered=0>"] * 3
+    ]
+
+
+def test_time_zones_of_texts(write):
+    path = write("t,y\n2024-01-01T00:30+02:00,a\n2024-01-01T00:30Z,b\n")
+    assert str(read_table(path).schema.field("t").type) == "timestamp[us, tz=UTC]"
+    path = write("t,y\n2024-01-01T00:30+02:00,a\n2024-01-01T00:30,b\n")
+    with pytest.raises(DataError) as caught:
+        read_table(path)
+    assert str(caught.value) == (
+        f"Column 't' of {path} mixes times with a time zone "
+        "('2024-01-01T00:30+02:00') and without one ('2024-01-01T00:30'). Give all of "
+        "them a time zone, or none; or keep the text with text_columns=['t']."
+    )
+
+
+def test_schema_shows_dates(write):
+    path = write("opened,seen,y\n05.03.2024,2024-01-02 07:30,a\n31.03.2024,,b\n")
+    lines = output("schema", path).splitlines()
+    assert lines[1].split() == [
+        *("opened", "date", "2024-03-05", "to", "2024-03-31", "0"),
+        *("'31.03.2024'", "is", "2024-03-31"),
+    ]
+    assert lines[2].split()[:4] == ["seen", "date", "2024-01-02", "07:30"]
+    columns = json.loads(output("schema", path, "--format", "json"))["columns"]
+    assert columns[0] | {"hint": None} == {
+        "name": "opened",
+        "kind": "date",
+        "minimum": "2024-03-05",
+        "maximum": "2024-03-31",
+        "written": "DD.MM.YYYY",
+        "missing": 0,
+        "hint": None,
+    }
