@@ -4,6 +4,24 @@ from __future__ import annotations
 
 import pytest
 
+#: Words below an element that are broken, so that they take two lines.
+BROKEN_WORDS = """
+  root => {
+    const broken = [];
+    const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (walk.nextNode()) {
+      const text = walk.currentNode;
+      for (const word of text.data.matchAll(/[\\p{L}\\p{N}<=>]+/gu)) {
+        const range = document.createRange();
+        range.setStart(text, word.index);
+        range.setEnd(text, word.index + word[0].length);
+        const tops = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
+        if (tops.size > 1) broken.push(word[0]);
+      }
+    }
+    return broken;
+  }
+"""
 USUAL = {"viewport": {"width": 1200, "height": 760}, "reduced_motion": "reduce"}
 
 

@@ -9,28 +9,14 @@ import pytest
 
 from branchwise import CARTClassifier, CARTRegressor, ID3Classifier
 from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
-from viewer_pages import opened_tab, page_opener  # noqa: F401  (fixtures)
+from viewer_pages import (
+    BROKEN_WORDS,
+    opened_tab,  # noqa: F401  (a fixture)
+    page_opener,  # noqa: F401  (a fixture)
+)
 
 pytestmark = IN_BROWSER
 SIZES = ((1440, 900), (1024, 768), (390, 844))
-#: Words of one item that are broken in a line, so that they take two.
-BROKEN = """
-  root => {
-    const broken = [];
-    const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
-    while (walk.nextNode()) {
-      const text = walk.currentNode;
-      for (const word of text.data.matchAll(/[\\p{L}\\p{N}<=>]+/gu)) {
-        const range = document.createRange();
-        range.setStart(text, word.index);
-        range.setEnd(text, word.index + word[0].length);
-        const tops = new Set([...range.getClientRects()].map(r => Math.round(r.top)));
-        if (tops.size > 1) broken.push(word[0]);
-      }
-    }
-    return broken;
-  }
-"""
 #: Texts of cards that are cut off.
 CUT = """
   () => [...document.querySelectorAll(".card .title, .card .line")]
@@ -100,7 +86,7 @@ def test_it_opens_fitted_and_in_letters_that_can_be_read(show, loans):
         assert page.evaluate(CUT) == []
         stage, legend = box(page, "#stage"), box(page, "#legend")
         assert legend["y"] >= stage["y"] + stage["height"] - 1
-        assert page.eval_on_selector("#about", BROKEN) == []
+        assert page.eval_on_selector("#about", BROKEN_WORDS) == []
 
 
 def test_words_of_cards_and_of_the_panel(show, loans):
@@ -114,7 +100,7 @@ def test_words_of_cards_and_of_the_panel(show, loans):
     page.keyboard.press("ArrowLeft")
     for _ in range(2):  # below are lists of values
         page.keyboard.press("ArrowRight")
-        assert page.eval_on_selector("#about", BROKEN) == []
+        assert page.eval_on_selector("#about", BROKEN_WORDS) == []
     # Leaves have a tint of their class, splits have none.
     ground = "e => getComputedStyle(e).backgroundColor"
     page.evaluate("branchwise.setDepth(9)")

@@ -32,8 +32,10 @@ from branchwise import (
     datasets,
 )
 from branchwise import report as making
+from branchwise.render.picture import CLASS_COLOURS
 from branchwise.report import inputs, make_report
 from branchwise.report import testing as curves
+from branchwise.text.conditions import phrase
 
 IRIS = datasets.load("iris")
 FRAME = pd.DataFrame(dict(IRIS.X))
@@ -271,6 +273,32 @@ def test_rules_are_those_that_cover_most(iris):
     rules = iris.model.rules(simplify=True).sort_by("coverage")
     assert [one["sentence"] for one in found["rules"]] == [r.sentence() for r in rules]
     assert found["covered"] == pytest.approx(1.0)
+    first = found["rules"][0]
+    assert first["conditions"] == [phrase(c, typeset=True) for c in rules[0].conditions]
+    assert (first["low"], first["high"]) == rules[0].interval
+    # A table of leaves, whose bars have the colours of the classes in the tree.
+    page = iris.to_html()
+    table = page[page.index('<table class="leaves">') :].partition("</table>")[0]
+    assert table.count("<tr>") == len(rules) + 1
+    assert "≤" in first["conditions"][0]
+    assert f'<span class="condition">{first["conditions"][0]}</span>' in table
+    assert {"k0", "k1", "k2"} == set(re.findall('<g class="(k[0-9])">', table))
+    assert f".k0{{--own:{CLASS_COLOURS[0]}}}" in page
+    balance = page[page.index("Class balance") :].partition("</svg>")[0]
+    assert set(re.findall('<g class="(k[0-9])">', balance)) == {"k0", "k1", "k2"}
+    assert "Distribution of species." in page
+
+
+def test_rules_of_numbers_and_of_weighted_rows(numbers):
+    table = numbers.to_html().partition('<table class="leaves">')[2]
+    table = table.partition("</table>")[0]
+    assert "deviation" in table
+    assert "95 % interval" not in table
+    X = {"x": IRIS.X["petallength"]}
+    tree = C45Classifier(class_weight={IRIS.y[0]: 3}, max_depth=1)
+    weighted = make_report(X, IRIS.y, tree, hold_out=0.3).to_html()
+    assert '<ol class="rules" start="1">' in weighted
+    assert '<table class="leaves">' not in weighted
 
 
 def test_the_first_split_is_worked_out(iris):

@@ -9,6 +9,7 @@ import pytest
 from branchwise import C45Classifier, CARTRegressor, datasets
 from branchwise.report import make_report
 from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
+from viewer_pages import BROKEN_WORDS
 
 pytestmark = IN_BROWSER
 USUAL = {"viewport": {"width": 1200, "height": 800}, "reduced_motion": "reduce"}
@@ -166,6 +167,12 @@ def test_on_a_telephone(show, cars):
     assert widths[0] <= widths[1]  # tables scroll, the page does not
     for chart in page.query_selector_all("svg.chart"):
         assert chart.bounding_box()["width"] > 280
+    # A leaf is a block of lines there, and no word of a table is broken.
+    leaf = page.locator(".leaves tbody tr").first
+    assert leaf.bounding_box()["width"] < 360
+    assert leaf.evaluate("e => getComputedStyle(e).display") == "flex"
+    for table in page.query_selector_all("table"):
+        assert table.evaluate(BROKEN_WORDS) == []
 
 
 def test_hostile_names_are_inert(show):

@@ -154,7 +154,9 @@ def _drawing(title: str, description: str, height: float, body: str) -> str:
 class Series:
     """A line, or points, with what is known of their spread.
 
-    ``low`` and ``high`` bound a band around a line, or the whiskers of points.
+    ``low`` and ``high`` bound a band around a line, or the whiskers of points. Bars
+    of classes have ``colours``, positions in :data:`CLASS_COLOURS`: one for each bar,
+    or one for all.
     """
 
     name: str
@@ -163,6 +165,7 @@ class Series:
     low: Sequence[float] = ()
     high: Sequence[float] = ()
     dashed: bool = False
+    colours: Sequence[int] = ()
 
 
 @dataclass(frozen=True)

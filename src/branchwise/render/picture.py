@@ -76,6 +76,14 @@ def variables() -> Iterator[str]:
         yield f"{where}{{{';'.join([*named, f'--number:{numbers}'])}}}"
 
 
+def class_styles() -> Iterator[str]:
+    """Yield the colours as charts and meters of pages name them: ``k0`` and on."""
+    every = enumerate(CLASS_COLOURS)
+    yield "".join(f".k{code}{{--own:{colour}}}" for code, colour in every)
+    on_dark = "".join(f".k{code}{{--own:{c}}}" for code, c in ON_DARK.items())
+    yield f"@media screen and (prefers-color-scheme: dark){{{on_dark}}}"
+
+
 def mixed(colour: str, other: str, share: float) -> str:
     """Mix two colours, with so large a share of the first."""
     pairs = zip(_channels(colour), _channels(other), strict=True)

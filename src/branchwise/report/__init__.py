@@ -10,6 +10,7 @@ from branchwise.errors import BranchwiseError, check_seed
 from branchwise.estimators import C45Classifier
 from branchwise.estimators.ensemble import EnsembleEstimator
 from branchwise.model import Model
+from branchwise.render.picture import class_colours
 from branchwise.report.ensemble_report import EnsembleReport, ensemble_report
 from branchwise.report.inputs import (
     Source,
@@ -29,6 +30,7 @@ from branchwise.report.testing import (
     shap_section,
 )
 from branchwise.steps.result import Steps
+from branchwise.text.conditions import phrase
 
 __all__ = ["EnsembleReport", "Report", "make_report"]
 
@@ -60,6 +62,8 @@ class Report(WrittenReport):
 
 #: The most rules of a report, sorted by coverage.
 _TOLD_RULES = 40
+#: Values of a list in a rule, before the rest is only counted.
+_RULE_VALUES = 12
 #: The first split is worked out up to this many rows.
 _WORKED_ROWS = 200_000
 
@@ -238,20 +242,33 @@ def model_section(source: Source, model: Model) -> dict[str, Any]:
 
 
 def rules_section(model: Model) -> dict[str, Any]:
-    """Return the rules of a tree as sentences, sorted by coverage."""
+    """Return the rules of a tree in words, sorted by coverage."""
     rules = model.rules(simplify=True).sort_by("coverage")
     shown = rules[:_TOLD_RULES]
+    classes = model.schema.classes
+    colours = class_colours(model.tree.weights[0].tolist()) if classes else []
+    colour_of = dict(zip(classes, colours, strict=True))
     return {
         "rules": [
             {
                 "sentence": rule.sentence(),
+                "conditions": [
+                    phrase(c, _RULE_VALUES, typeset=True) for c in rule.conditions
+                ],
+                "prediction": rule.label,
+                "deviation": rule.deviation,
+                "reason": rule.reason,
                 "cases": rule.n,
                 "coverage": rule.coverage,
                 "confidence": rule.confidence,
+                "low": rule.low,
+                "high": rule.high,
+                "colour": colour_of.get(rule.label),
                 "node": rule.node,
             }
             for rule in shown
         ],
+        "weighted": model.tree.is_weighted,
         "of": len(rules),
         "covered": sum(rule.coverage or 0.0 for rule in shown),
         "note": rules.note,

@@ -20,6 +20,7 @@ from branchwise.render.charts import (
     plain_figure,
     point_chart,
 )
+from branchwise.render.picture import CLASS_COLOURS, class_colours
 from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars
 from branchwise.text.conditions import rounded, word
 
@@ -43,13 +44,16 @@ _LARGEST_DOT, _SMALLEST_DOT = 8.0, 3.0
 
 def balance_chart(target: dict[str, Any]) -> str:
     """Draw the class frequencies, the most frequent first."""
-    classes = sorted(target["classes"], key=lambda one: -one["rows"])[:MOST_BARS]
+    colours = class_colours([one["rows"] for one in target["classes"]])
+    coloured = zip(target["classes"], colours, strict=True)
+    ranking = sorted(coloured, key=lambda pair: -pair[0]["rows"])[:MOST_BARS]
+    classes = [one for one, _ in ranking]
     names = [word(one["class"]) for one in classes]
     shares = [one["share"] for one in classes]
     written = [f"{one['rows']:,}" for one in classes]
     told = "; ".join(f"{n}: {percent(s)}" for n, s in zip(names, shares, strict=True))
     scale = axis("share of the rows", [0, *shares], percent_figure, most=1)
-    bars = [Series("", (), shares)]
+    bars = [Series("", (), shares, colours=[colour for _, colour in ranking])]
     return bar_chart("Class balance", told, names, scale, bars, written)
 
 
@@ -75,7 +79,10 @@ def shap_chart(shap: dict[str, Any]) -> str:
     order = np.argsort(-whole, kind="stable").tolist()
     classes = [word(label) for label in shap["classes"]]
     shown = [word(name) for name in names]
-    return Bars.of(shown, sizes, order, classes, SHOWN_COLUMNS).to_svg()
+    # A class has the same colour as in the tree; many share one there.
+    several = 1 < len(classes) <= len(CLASS_COLOURS)
+    colours = range(len(classes)) if several else ()
+    return Bars.of(shown, sizes, order, classes, SHOWN_COLUMNS).to_svg(colours)
 
 
 def importance_charts(section: dict[str, Any]) -> tuple[str, str]:

@@ -26,6 +26,7 @@ from branchwise.estimators.base import FittedEstimator
 from branchwise.model import Model
 from branchwise.render import view as viewer
 from branchwise.render.charts import MOST_CELLS
+from branchwise.render.picture import class_styles
 from branchwise.render.svg import svg_picture
 from branchwise.report import figures
 from branchwise.report.inputs import Source
@@ -110,7 +111,8 @@ def ensemble_page(sections: dict[str, Any], noun: str, **drawn: Any) -> str:
 def _shared() -> dict[str, Any]:
     """Return what all pages are filled in with: styles, scripts, charts, figures."""
     assets = ("render/assets/charts.css", "report/assets/report.css")
-    style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))
+    styles = [style_sheet(), *map(html.asset, assets), *class_styles()]
+    style = html.markup("\n".join(styles))
     script = html.asset("report/assets/report.js")
     inner_style, inner_script = viewer.style_and_script()
     return {

@@ -55,10 +55,15 @@ class Bars:
         label = "mean size of Shapley values"
         return cls(tuple(listed), tuple(classes) or ("",), shown, label)
 
-    def to_svg(self) -> str:
-        """Draw horizontal bars."""
+    def to_svg(self, colours: Sequence[int] = ()) -> str:
+        """Draw horizontal bars; on pages that have them, in the colours of classes."""
         series = [
-            Series(name, range(len(self.names)), self.sizes[:, k].tolist())
+            Series(
+                name,
+                range(len(self.names)),
+                self.sizes[:, k].tolist(),
+                colours=colours[k : k + 1],
+            )
             for k, name in enumerate(self.series)
         ]
         written = [size(v) for v in self.sizes[:, 0]] if len(series) == 1 else []
