@@ -6,6 +6,7 @@ import math
 import re
 import struct
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from random import Random
@@ -17,6 +18,7 @@ import pytest
 from branchwise import (
     BoostedClassifier,
     C45Classifier,
+    CARTClassifier,
     CARTRegressor,
     ExportError,
     ID3Classifier,
@@ -364,6 +366,32 @@ def test_refused_rows_are_left_empty():
     rows = {"colour": ["red", None, "green", "blue"], "n": [1.0, 1.0, 2.0, None]}
     done = export.verify(model.model_, "excel", rows)
     assert done.ok, str(done)
+
+
+def dated(unit, **changes):
+    first = datetime(2024, 2, 27, **changes)
+    days = [first + i * unit for i in range(12)]
+    estimator = CARTClassifier(min_samples_leaf=1, min_samples_split=2)
+    return estimator.fit({"at": days}, ["no"] * 5 + ["yes"] * 3 + ["no"] * 4).model_
+
+
+@needs_libreoffice
+def test_dates_are_dates_of_the_sheet():
+    openpyxl = pytest.importorskip("openpyxl")
+    for unit in (timedelta(1), timedelta(seconds=47)):
+        done = export.verify(dated(unit), "excel")
+        assert done.ok, str(done)
+        assert done.n_rows > 10
+    book = openpyxl.load_workbook(BytesIO(export.write(dated(timedelta(1)), "excel")))
+    (check,) = book["Rows"].data_validations.dataValidation
+    assert check.type == "date"
+    assert book["Rows"].column_dimensions["A"].number_format == "yyyy-mm-dd"
+    rules = [row[0] for row in book["Rules"].values]
+    assert "at ≤ 2024-03-02" in rules
+    with pytest.raises(ExportError, match=r"'at' has times with time zones"):
+        export.write(dated(timedelta(1), tzinfo=UTC, hour=3), "excel")
+    with pytest.raises(ExportError, match=r"'at' has times with fractions of seconds"):
+        export.write(dated(timedelta(microseconds=3)), "excel")
 
 
 def test_what_is_not_here_is_said(monkeypatch, weather):

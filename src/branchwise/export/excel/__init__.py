@@ -18,8 +18,8 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from branchwise.errors import ExportError, ParameterError, counted
 from branchwise.export.base import Options, Target
-from branchwise.export.dates import NO_DATES
 from branchwise.export.excel.ensemble_sheet import EnsembleSteps, rounding
+from branchwise.export.excel.serial_dates import cell_format, check_dates_held
 from branchwise.export.excel.sheets import (
     DIGITS,
     DOMAIN,
@@ -56,6 +56,7 @@ _MOST_FIELDS = 250
 def write(plan: Plan, options: Options) -> bytes:
     """Write the workbook."""
     n_rows = _n_rows(options["lines"])
+    check_dates_held(plan)
     _check_alike(plan)
     machine = make_machine(plan)
     steps = (EnsembleSteps if plan.trees else Steps)(plan, machine)
@@ -93,6 +94,8 @@ def write(plan: Plan, options: Options) -> bytes:
 
 
 def _input(at: int, field: Field, plan: Plan) -> Input:
+    if field.date is not None:
+        return Input(date_format=cell_format(field.date))
     if not field.values:
         return Input()
     return Input(f"known_{at + 1}", field.kind == "text", plan.rejects_unseen)
@@ -296,5 +299,4 @@ TARGET = Target(
     fitting=fitting,
     domain=DOMAIN,
     rounding=rounding,
-    without_dates=NO_DATES,
 )

@@ -25,6 +25,12 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from branchwise.data.table_schema import Value
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner
+from branchwise.export.excel.serial_dates import (
+    FIRST,
+    LAST,
+    fitting_date,
+    serial_cells,
+)
 from branchwise.export.plan import Cell, Field, Plan, Row
 from branchwise.files.workbook import OLD_EXCEL, CompoundFile, xls_records
 
@@ -36,7 +42,7 @@ DIGITS = 14
 _LARGEST, _SMALLEST = 1e300, 1e-300
 DOMAIN = (
     "the sheet takes rows with something in them, numbers of up to 14 digits between "
-    "1e-300 and 1e300, and no empty text"
+    "1e-300 and 1e300, dates from 1900-03-01 on, and no empty text"
 )
 #: What XML cannot hold or would change, and what looks like the escape of it.
 _UNFIT = re.compile("[\x00-\x08\x0b-\x1f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)")
@@ -60,12 +66,14 @@ Content = str | bool | int | float | Formula | None
 class Input:
     """A column to fill in: numbers, or one of the values in cells that have a name.
 
-    ``known`` is that name, None for numbers; ``strict`` refuses any other value.
+    ``known`` is that name, None for numbers; ``strict`` refuses any other value. A
+    column of dates has a ``date_format``.
     """
 
     known: str | None = None
     exact: bool = True
     strict: bool = False
+    date_format: str | None = None
 
 
 @dataclass
@@ -120,6 +128,8 @@ def fitting(plan: Plan, row: Row) -> Row | None:
 
 
 def _fitting_cell(field: Field, cell: Cell) -> Cell:
+    if field.date is not None:
+        return fitting_date(field.date, cell)
     if isinstance(cell, str):
         known = {normal(value) for value in field.values if isinstance(value, str)}
         same = cell in field.values or normal(cell) not in known
@@ -172,9 +182,13 @@ def workbook(sheets: Sequence[Sheet], names: dict[str, str] | None = None) -> by
             else:
                 page.set_landscape()
                 page.fit_to_pages(1, 0)
+            kinds = dict.fromkeys(sheet.text_columns, text)
+            for column, of_column in enumerate(sheet.inputs):
+                if of_column.date_format is not None:
+                    shown = {"num_format": of_column.date_format}
+                    kinds[column] = book.add_format(shown)
             for column, width in enumerate(sheet.widths):
-                is_text = column in sheet.text_columns
-                page.set_column(column, column, width, text if is_text else None)
+                page.set_column(column, column, width, kinds.get(column))
             styles = dict.fromkeys(sheet.percent_columns, percent)
             styles |= dict.fromkeys(sheet.wrapped_columns, wrapped)
             for number, cells in enumerate(sheet.rows):
@@ -210,6 +224,16 @@ def _guide_inputs(book: Any, page: Any, sheet: Sheet) -> None:
 
 def _validation(of_column: Input) -> dict[str, Any]:
     """Return what a program checks while a cell is typed; pasting is not checked."""
+    if of_column.date_format is not None:
+        return {
+            "validate": "date",
+            "criteria": "between",
+            "minimum": FIRST,
+            "maximum": LAST,
+            "error_title": "Not a date",
+            "error_message": "This column takes dates from 1900-03-01 on. Leave the "
+            "cell empty if the value is missing.",
+        }
     if of_column.known is None:
         return {
             "validate": "decimal",
@@ -292,7 +316,8 @@ def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
     with TemporaryDirectory(prefix="branchwise-") as folder:
         names = [f"{number}.xlsx" for number in range(len(batches))]
         for name, batch in zip(names, batches, strict=True):
-            filled = {**pieces, _ROWS_SHEET: _filled(pieces[_ROWS_SHEET], batch)}
+            cells = [serial_cells(plan, row) for row in batch]
+            filled = {**pieces, _ROWS_SHEET: _filled(pieces[_ROWS_SHEET], cells)}
             with ZipFile(Path(folder) / name, "w", ZIP_DEFLATED) as copy:
                 for member, piece in filled.items():
                     copy.writestr(member, piece)

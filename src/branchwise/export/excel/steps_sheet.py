@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
+from branchwise.export.excel.serial_dates import date_code
 from branchwise.export.excel.sheets import (
     MOST_CHARACTERS,
     Content,
@@ -299,7 +300,8 @@ def _code(field: Field, column: int, row: int) -> str:
     cell = f"Rows!{column_name(column)}{row}"
     empty = f"LEN({cell})=0"
     if field.numeric:
-        return f'IF({empty},"",IF(ISNUMBER({cell}),{cell},NA()))'
+        number = cell if field.date is None else date_code(field.date, cell)
+        return f'IF({empty},"",IF(ISNUMBER({cell}),{number},NA()))'
     n_values = len(field.values)
     values, shifts = (
         f"Values!${c}$2:${c}${n_values + 1}"

@@ -131,6 +131,8 @@ def _guide(plan: Plan, n_rows: int) -> Iterator[str]:
             "Columns of numbers take numbers. Text is red there, and the prediction "
             "may be #N/A."
         )
+    if any(field.date is not None for field in plan.fields):
+        yield "Columns of dates take dates from 1900-03-01 on, not text."
     if plan.classes:
         yield "Probabilities are shown in per cent, and have all their digits."
     yield from _about_rules(plan)
