@@ -72,7 +72,14 @@ class Reading(FittedTree):
         return generalised_rules(self, X, y, confidence, sample_weight)
 
     def steps(
-        self, X: object, y: object, node: object = 0, sample_weight: object = None
+        self,
+        X: object,
+        y: object,
+        node: object = 0,
+        sample_weight: object = None,
+        *,
+        criteria: object = (),
+        rows: bool = False,
     ) -> Steps:
         """Return the worked solution of nodes: how their splits were chosen.
 
@@ -84,6 +91,10 @@ class Reading(FittedTree):
             Which nodes; 0 is the root.
         sample_weight : sequence of float or None
             The weights that the tree was grown with.
+        criteria : list of str, default=()
+            Criteria to compare at each node: "gain", "gain_ratio", "gini".
+        rows : bool, default=False
+            Whether to list the rows of each node.
 
         Returns
         -------
@@ -93,7 +104,7 @@ class Reading(FittedTree):
         """
         from branchwise.steps.result import worked_solution
 
-        return worked_solution(self, X, y, node, sample_weight)
+        return worked_solution(self, X, y, node, sample_weight, criteria, rows)
 
     def explain(
         self,

@@ -50,7 +50,7 @@ def test_help():
     for option in ("--node", "--style", "--model", "--min-gain", "--ccp-alpha", "-o"):
         assert option in text
     fitted, here = (
-        {word.strip(".,") for word in page.split() if word.startswith("--")}
+        {word.strip(".,:") for word in page.split() if word.startswith("--")}
         for page in (output("fit", "--help"), text)
     )
     others = {
@@ -72,7 +72,7 @@ def test_the_root_of_a_tree_that_is_grown():
 
 def test_growing_options_count():
     text = output("steps", WEATHER, "-t", "play", "-a", "cart", "--min-samples-leaf", 3)
-    assert "Worked solution: CART, gini" in text
+    assert "Worked solution of play: CART, gini" in text
     assert "with at least 3 cases on each side" in text
     text = output(
         "steps",
@@ -218,4 +218,47 @@ def test_refusals(tree, tmp_path):
     missing = tmp_path / "none" / "x.html"
     assert "There is no directory" in refusal(
         "steps", WEATHER, "-t", "play", "-o", missing, code=1
+    )
+
+
+TENNIS_ID3 = ("steps", TENNIS, "-t", "play tennis", "-a", "id3")
+
+
+def test_worksheet_and_rows(tmp_path):
+    text = output(*TENNIS_ID3, "--worksheet", "--rows")
+    assert text.startswith("Worksheet of play tennis: ID3, gain\n")
+    exercise, solutions = text.split("\nSolutions of play tennis: ID3, gain\n")
+    assert "gain(outlook) = ____" in exercise
+    assert "gain(outlook) = 0.940" in solutions
+    assert exercise.count(" cloudy ") == 4
+    path = tmp_path / "exercise.tex"
+    assert run(*TENNIS_ID3, "--worksheet", "-o", path)[0] == 0
+    assert r"\rule{5em}{0.4pt}" in path.read_text(encoding="utf-8")
+    assert "--worksheet has no effect with --style json" in refusal(
+        *TENNIS_ID3, "--worksheet", "--style", "json", code=2
+    )
+    assert "--reveal has no effect beside --worksheet" in refusal(
+        *TENNIS_ID3, "--worksheet", "--reveal", "--style", "html", code=2
+    )
+
+
+def test_several_criteria(tree):
+    text = output(*TENNIS_ID3, "--criterion", "gini, gain,gain_ratio")
+    assert text.startswith("Worked solution of play tennis: ID3, gini\n")
+    assert "column          gini     gain  gain_ratio\n" in text
+    # The tree of C4.5, and that of a model, are grown by their own criterion.
+    text = output("steps", WEATHER, "-t", "play", "--criterion", "gain,gini")
+    assert "C4.5, gain_ratio\n" in text
+    assert "Criteria side by side" in text
+    assert "Criteria side by side" in output(
+        "steps", WEATHER, "--model", tree, "--criterion", "gain,gini"
+    )
+    assert "Got 'foo' in 'gain,foo'" in refusal(
+        *TENNIS_ID3, "--criterion", "gain,foo", code=2
+    )
+    assert "criteria must be a list of names among 'gain'" in refusal(
+        *TENNIS_ID3, "--criterion", "gain,variance", code=2
+    )
+    assert "--criterion has no effect beside --model" in refusal(
+        "steps", WEATHER, "--model", tree, "--criterion", "gain", code=2
     )

@@ -366,6 +366,8 @@ OWN = {
     ("steps", "--node"): Row("--node 1"),
     ("steps", "--digits"): Row("--digits 5"),
     ("steps", "--reveal"): Row("--reveal", "--style html"),
+    ("steps", "--worksheet"): Row("--worksheet"),
+    ("steps", "--rows"): Row("--rows"),
     # A root says nothing of how leaves below it are pruned.
     ("steps", "--confidence"): Row("--confidence 0.001", f"{C45} --node all"),
     ("steps", "--no-raise-subtrees"): Row("--no-raise-subtrees", f"{C45} --node all"),

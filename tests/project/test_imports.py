@@ -43,7 +43,7 @@ OUTSIDE = {
     "typer": {"cli"},
     "rich": {"cli"},
     "jinja2": {"text.as_html"},
-    "markupsafe": {"text.as_html"},
+    "markupsafe": {"text.as_html", "text.mathml"},
     "narwhals": {"data"},
     "pyarrow": {"data", "files", "engines.chunked", "engines.spark"},
     "duckdb": {"files.database"},

@@ -27,5 +27,5 @@ def test_the_page_is_what_its_code_prints():
     fresh = BLOCKS.sub(run, page)
     if os.environ.get("BRANCHWISE_WRITE_DOCS"):
         PAGE.write_text(fresh, encoding="utf-8")
-    assert len(BLOCKS.findall(page)) == 5
+    assert len(BLOCKS.findall(page)) == 7
     assert fresh == page

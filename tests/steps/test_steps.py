@@ -459,7 +459,8 @@ def nasty(request):
 
 
 OURS = """html head meta title style body section h1 h2 h3 p ul li table thead tbody tr
-th td div details summary strong sub sup"""
+th td div details summary pre
+math mi mn mo mtext mrow mfrac msub msup mspace"""
 
 
 class Balance(HTMLParser):
@@ -522,11 +523,14 @@ def test_a_fragment_for_another_page(nasty):
 
 
 def test_html_says_what_the_text_says():
-    found = steps(ID3Classifier(), TENNIS)
-    text = re.sub(r"\s+", " ", "".join(parsed(found.to_html()).text))
+    page = steps(ID3Classifier(), TENNIS).to_html()
+    page = re.sub(
+        r"<mfrac><mrow>(.*?)</mrow><mrow>(.*?)</mrow></mfrac>", r"\1/\2", page
+    )
+    text = re.sub(r"\s+", "", "".join(parsed(page).text))
     text = text.replace("\N{MINUS SIGN}", "-")
-    assert "gain(outlook) = 0.940 - 0.694 = 0.247" in text
-    assert "H(S) = -5/14 log2 5/14 - 9/14 log2 9/14 = 0.940" in text
+    assert "gain(outlook)=0.940-0.694=0.247" in text
+    assert "H(S)=-5/14log25/14-9/14log29/14=0.940" in text
 
 
 def test_markdown():
@@ -579,6 +583,7 @@ def check_latex(page):
         depth += {"{": 1, "}": -1}.get(character, 0)
         assert depth >= 0
     assert depth == 0
+    body = body.replace(r"{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%", "{{")
     bare = re.sub(r"\\([{}$&#%_]|[A-Za-z]+)", "", body)
     bare = re.sub(r"\[1\]\{.*\}", "", bare, count=1)  # \providecommand
     assert not re.search(r"[$#%~|<>\"`]", bare), re.search(r"[$#%~|<>\"`]", bare)

@@ -13,6 +13,7 @@ import pytest
 from branchwise.text import as_html as html
 from branchwise.text.as_html import as_html, policy
 from branchwise.text.blocks import (
+    BLANK,
     TIMES,
     Fold,
     Formula,
@@ -23,6 +24,8 @@ from branchwise.text.blocks import (
     Operation,
     Paragraph,
     Table,
+    TreeLine,
+    TreeLines,
     fraction,
     log2,
 )
@@ -44,6 +47,14 @@ def document(text="x"):
         Items([text], numbered=True),
         Table([text, "n"], [[text, "10"], [text, "2"]]),
         Formulas([Formula("H", text, TERMS, "-0.5")]),
+        TreeLines(
+            [
+                TreeLine(0, "", "", text, splits=True),
+                TreeLine(1, text, text, "?"),
+                TreeLine(1, text, text, text, splits=True),
+                TreeLine(2, text, text, text),
+            ]
+        ),
         Fold(text, [Paragraph("inside")]),
     ]
 
@@ -54,7 +65,7 @@ FORMULA = "H(x) = --1/2 log2 -1/2 + (-1/2)^2 * 3 + sum of (y - 4)^2<n> = -0.5"
 def test_text():
     assert as_text(document()).split("\n") == [
         *["x", "=", "", "x", "", "- x", "- x", "", "1. x", "", "x   n", "x  10"],
-        *["x   2", "", FORMULA, "", "inside"],
+        *["x   2", "", FORMULA, "", "x: ?", "x:", "|   x: x", "", "inside"],
     ]
 
 
@@ -69,7 +80,8 @@ def test_compact_text():
 def test_markdown():
     assert as_markdown(document()).split("\n") == [
         *["# x", "", "x", "", "- x", "- x", "", "1. x", "", "| x | n |", "|---|---:|"],
-        *["| x | 10 |", "| x | 2 |", "", "```text", FORMULA, "```", "", "inside"],
+        *["| x | 10 |", "| x | 2 |", "", "```text", FORMULA, "```", "", "```text"],
+        *["x: ?", "x:", "|   x: x", "```", "", "inside"],
     ]
 
 
@@ -120,9 +132,9 @@ def test_html_escapes_every_text():
     found = Texts(as_html(document(HOSTILE), heading=2))
     assert found.tags == Texts(as_html(document(), heading=2)).tags
     assert "b" not in found.tags
-    # Heading, paragraph, items, table, summary; the formula has more.
-    assert found.texts.count(HOSTILE) == 1 + 1 + 3 + 3 + 1
-    assert any(HOSTILE in text and text != HOSTILE for text in found.texts)
+    # Heading, paragraph, items, table, formula, tree, summary.
+    assert found.texts.count(HOSTILE) == 1 + 1 + 3 + 3 + 1 + 0 + 1
+    assert any(text.endswith(f"|   {HOSTILE}: {HOSTILE}") for text in found.texts)
 
 
 def test_html_hides_nothing():
@@ -135,18 +147,73 @@ def test_html_of_blocks():
     assert page.startswith("<h3>x</h3>\n<p>x</p>\n<ul>\n<li>x</li>\n<li>x</li>\n</ul>")
     assert "<ol>\n<li>x</li>\n</ol>" in page
     assert '<th scope="row" class="words">x</th><td>10</td>' in page
-    assert "(−1/2)<sup>2</sup> · 3 + Σ (y − 4)<sup>2</sup>&lt;n&gt;" in page  # noqa: RUF001
+    assert '<pre class="tree">x: ?\nx:\n|   x: x</pre>' in page
     assert page.endswith("<details>\n<summary>x</summary>\n<p>inside</p>\n</details>")
     assert "<details open>" in as_html(document(), reveal=True)
     assert as_html([Heading("x")]) == "<p><strong>x</strong></p>"
     assert as_html([Heading("x", 5)], heading=6) == "<h6>x</h6>"
 
 
+def test_formulas_in_mathml():
+    """Every term is a piece of its own, so that a line may end before it."""
+    name, first, second, third, value = str(
+        as_html([Formulas([Formula("H", "<x>", TERMS, "-0.5")])])
+    ).split("</math> <math>")
+    half = "<mfrac><mrow><mo>−</mo><mn>1</mn></mrow><mrow><mn>2</mn></mrow></mfrac>"  # noqa: RUF001
+    equals = '<mo form="infix">=</mo>'
+    log = '<msub><mi>log</mi><mn>2</mn></msub><mspace width="0.2em"/>'
+    assert name.endswith(
+        '<mi>H</mi><mo stretchy="false">(</mo><mtext>&lt;x&gt;</mtext>'
+        '<mo stretchy="false">)</mo>'
+    )
+    assert first == f"{equals}<mo>−</mo>{half}{log}{half}"  # noqa: RUF001
+    assert second.endswith(
+        f"{half}<mo>)</mo></mrow><mn>2</mn></msup><mo>·</mo><mn>3</mn>"
+    )
+    assert "<mo>∑</mo><msup><mrow><mo>(</mo><mi>y</mi>" in third
+    assert third.endswith("<mtext>&lt;n&gt;</mtext>")
+    assert value.startswith(f'{equals}<mrow class="value"><mo>−</mo><mn>0.5</mn>')  # noqa: RUF001
+    many = Formulas([Formula("H", "x", [(" ... ", Name("(1,000 more)"))], BLANK)])
+    assert "<mo>…</mo>" in as_html([many]).replace(
+        ' lspace="0.1em" rspace="0.25em"', ""
+    )
+    assert f"<mtext>{BLANK}</mtext>" in as_html([many])
+
+
+def test_trees_in_latex():
+    page = as_latex([*document("a[b],c")])
+    assert "\\usepackage{forest}" in page
+    assert "\\usepackage{forest}" not in as_latex([Paragraph("\\begin{forest}")])
+    tree = page.split("\\begin{forest}\n")[1].split("\\end{forest}")[0]
+    # What is written in braces is no bracket of the tree.
+    bare = re.sub(r"\{[\[\],]\}", "", tree)
+    assert (
+        bare.count("[{")
+        == bare.replace("node[", "").count("]") - bare.count("small]")
+        == 4
+    )
+    depth = 0
+    for sign in re.sub(r"node\[[^]]*\]", "", bare):
+        depth += {"[": 1, "]": -1}.get(sign, 0)
+        assert depth >= 0
+    assert depth == 0
+
+
+def test_a_new_page_and_blanks():
+    heading = Heading("x", 1, new_page=True)
+    assert as_html([heading], heading=1) == '<h1 class="new-page">x</h1>'
+    blank = Formulas([Formula("H", "x", (), BLANK)])
+    page = as_latex([heading, blank], document=False)
+    assert "\\clearpage\n\\section*{x}" in page
+    assert "&= \\rule{5em}{0.4pt}" in page
+
+
 def test_latex():
     part = as_latex(document("a_b"), document=False)
     assert r"\section*{a\_b}" in part
     assert "\\begin{enumerate}\n\\item a\\_b\n\\end{enumerate}" in part
-    assert "\\begin{tabular}{lr}\na\\_b & n \\\\ \\hline\na\\_b & 10 \\\\" in part
+    assert "\\begin{tabular}{lr}\na\\_b & n \\\\ \\noalign" in part
+    assert "\\hline\\noalign{\\smallskip}\na\\_b & 10 \\\\" in part
     assert r"-\tfrac{-1}{2} \log_2 \tfrac{-1}{2} + \bigl(\tfrac{-1}{2}\bigr)^2" in part
     assert r"\text{\textless{}n\textgreater{}}" in part
     assert "inside\\par\n" in part

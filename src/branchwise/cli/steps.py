@@ -23,6 +23,7 @@ from branchwise.cli.support.training import class_weighted, read_training
 from branchwise.errors import ParameterError, json_text
 from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM, TableFile
+from branchwise.recipe.parameters import BUILT_IN, FOR_NUMBERS, canonical
 from branchwise.steps.nodes import ALL, encoded
 from branchwise.steps.result import DIGITS, Steps
 from branchwise.train.hold_out import set_aside
@@ -47,7 +48,17 @@ _NOT_PARAMETERS = (
 )
 
 
-@takes(growth=growing.growing_options, reading=options.reading_options)
+#: As ``branchwise fit`` has them, but --criterion may have several names.
+_CRITERION = _PAGE.option("--criterion", panel="Growing")
+_growing_options = growing.group(
+    *(
+        one.replace(default=_CRITERION) if one.name == "criterion" else one
+        for one in growing.OPTIONS
+    )
+)
+
+
+@takes(growth=_growing_options, reading=options.reading_options)
 def steps(
     table_path: str = options.TABLE,
     target: str | None = _PAGE.option("--target"),
@@ -56,6 +67,8 @@ def steps(
     style: str | None = _PAGE.option("--style", choices=_STYLES),
     digits: int = _PAGE.option("--digits", DIGITS, min=1, max=15),
     reveal: bool = _PAGE.flag("--reveal"),
+    worksheet: bool = _PAGE.flag("--worksheet"),
+    rows: bool = _PAGE.flag("--rows"),
     output: str | None = _PAGE.option("--output"),
     algorithm: str | None = growing.TREE_ALGORITHM,
     regression: bool = growing.REGRESSION,
@@ -65,6 +78,10 @@ def steps(
     reading: Reading,
 ) -> None:
     """Print the worked solution of splits: counts, entropies, gains, and the choice."""
+    grown_by = None
+    if model_path is None:
+        grown_by = growing.chosen_algorithm(algorithm, regression)
+    criteria = _criteria(growth, grown_by in ("id3", "cart"))
     options = dict(locals()) | growth
     validation = growth["validation"]
     if model_path is None:
@@ -80,6 +97,12 @@ def steps(
         style = style_of_file(output, style, _ENDINGS)
     if style != "html":
         check_idle({"--reveal": reveal}, f"unless --style is html. Got {style}.")
+    if style == "json":
+        check_idle({"--worksheet": worksheet}, "with --style json. Leave it out.")
+    check_idle(
+        {"--reveal": reveal and worksheet},
+        "beside --worksheet, which folds nothing. Leave it out.",
+    )
     check_known_rows(table_path, "--validation", validation)
     reporter = Reporter(quiet)
     if model_path is None:
@@ -87,9 +110,30 @@ def steps(
     else:
         found = _open(model_path, options, wanted, reporter)
     with open_output(output) as stream:
-        stream.write(_written(found, style, digits, reveal).encode("utf-8"))
+        written = _written(found, style, digits, reveal, worksheet)
+        stream.write(written.encode("utf-8"))
     if output is not None:
         reporter.note(f"worked solution written to {output}.")
+
+
+def _criteria(growth: dict[str, Any], has_criterion: bool) -> list[str]:
+    """Take the criteria to compare out of the options.
+
+    The first one grows the tree, if that is grown here by a criterion at all.
+    """
+    given = growth["criterion"]
+    if given is None or "," not in given:
+        return []
+    names = [name.strip() for name in given.split(",")]
+    allowed = (*BUILT_IN, *FOR_NUMBERS)
+    for name in names:
+        if canonical(name) not in allowed:
+            raise ParameterError(
+                f"--criterion must be a name among {', '.join(allowed)}, or several "
+                f"with commas between them. Got {name!r} in {given!r}."
+            )
+    growth["criterion"] = names[0] if has_criterion else None
+    return names
 
 
 def _check_beyond_growth(options: Mapping[str, Any]) -> None:
@@ -145,7 +189,12 @@ def _grow(options: Mapping[str, Any], wanted: object, reporter: Reporter) -> Ste
             X, y = X.take(kept), y.take(kept)
             weights = None if weights is None else weights[kept]
         say("Working it out")
-        return model.steps(X, y, wanted, weights)
+        return model.steps(X, y, wanted, weights, **_shown(options))
+
+
+def _shown(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is shown beside the worked solution."""
+    return {"criteria": options["criteria"], "rows": options["rows"]}
 
 
 def _open(
@@ -168,15 +217,17 @@ def _open(
         weights = class_weighted(options, rows.y, rows.weights)
         say("Working it out")
         with located(rows.file):
-            return rows.model.steps(rows.X, rows.y, wanted, weights)
+            return rows.model.steps(rows.X, rows.y, wanted, weights, **_shown(options))
 
 
-def _written(found: Steps, style: str, digits: int, reveal: bool) -> str:
+def _written(
+    found: Steps, style: str, digits: int, reveal: bool, worksheet: bool
+) -> str:
     if style == "json":
         return json_text(found.to_dict(), indent=2) + "\n"
     if style == "html":
-        return found.to_html(digits, reveal)
+        return found.to_html(digits, reveal, worksheet=worksheet)
     if style == "latex":
-        return found.to_latex(digits)
-    text = style == "text"
-    return (found.to_text(digits) if text else found.to_markdown(digits)) + "\n"
+        return found.to_latex(digits, worksheet=worksheet)
+    write = found.to_text if style == "text" else found.to_markdown
+    return write(digits, worksheet=worksheet) + "\n"

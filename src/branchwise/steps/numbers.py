@@ -318,6 +318,24 @@ class Bars:
 
 
 @dataclass(frozen=True)
+class NodeRows:
+    """The first rows of a node in words, and how many there are."""
+
+    head: tuple[str, ...]
+    cells: tuple[tuple[str, ...], ...]
+    total: int
+
+
+@dataclass(frozen=True)
+class CriterionScores:
+    """What a criterion says of each column of a node, and which one it chooses."""
+
+    criterion: str
+    scores: dict[str, float | None]
+    chosen: str | None
+
+
+@dataclass(frozen=True)
 class NodeSteps:
     """How one node was worked out.
 
@@ -329,7 +347,8 @@ class NodeSteps:
     the tree splits on (None at a leaf), ``as_chosen`` whether the tree does what the
     search says, ``ending`` why the node is a leaf. ``absent`` are possible values
     without a case here, which have no branch; ``missing_goes`` says where missing cases
-    go that have none.
+    go that have none. ``rows`` are its rows, ``by_criterion`` scores by other criteria,
+    where these were requested.
     """
 
     node: int
@@ -348,6 +367,8 @@ class NodeSteps:
     children: tuple[Child, ...] = ()
     absent: tuple[Value, ...] = ()
     missing_goes: str | None = None
+    rows: NodeRows | None = None
+    by_criterion: tuple[CriterionScores, ...] = ()
 
     def candidate(self, column: str) -> Candidate:
         """Return the candidate of a column."""

@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from branchwise.errors import counted, plain
-from branchwise.text.blocks import Block, Formula, Notation
+from branchwise.text.blocks import Block, Formula
 from branchwise.text.conditions import (
     amount,
     listed,
@@ -139,35 +139,6 @@ def _json(document: Any) -> str:
 
 
 def _formula(formula: Formula) -> Markup:
-    """Write a formula on one line."""
-    notation = _notation()
-    terms = markup(notation.terms(formula.terms))
-    return markup("{}({}){}{} = <strong>{}</strong>").format(
-        formula.name,
-        formula.of,
-        " = " if terms else "",
-        terms,
-        _figure(formula.value),
-    )
+    from branchwise.text.mathml import in_mathml  # noqa: PLC0415
 
-
-def _figure(text: str) -> Markup:
-    from markupsafe import escape  # noqa: PLC0415
-
-    return escape(text.replace("-", "−"))  # noqa: RUF001
-
-
-@cache
-def _notation() -> Notation:
-    from markupsafe import escape  # noqa: PLC0415
-
-    patterns = {
-        "fraction": "{}/{}",
-        "squared": "({})<sup>2</sup>",
-        "log2": "log<sub>2</sub> {}",
-        "distances": "Σ (y − {})<sup>2</sup>",  # noqa: RUF001
-        "weighted distances": "Σ w (y − {})<sup>2</sup>",  # noqa: RUF001
-        "times": " · ",
-    }
-    written = {kind: markup(pattern) for kind, pattern in patterns.items()}
-    return Notation(written, name=escape, figure=_figure)
+    return in_mathml(formula)

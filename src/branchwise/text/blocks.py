@@ -13,10 +13,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Heading:
-    """The title of what follows; level 1 is the whole document."""
+    """The title of what follows; level 1 is the whole document.
+
+    With ``new_page`` it begins a new page on paper.
+    """
 
     text: str
     level: int = 3
+    new_page: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,41 @@ class Table:
     def right(self) -> list[bool]:
         """For each column, whether it is set to the right."""
         return [at not in self.words for at in range(len(self.head))]
+
+
+@dataclass(frozen=True)
+class TreeLine:
+    """A node of a tree: its depth, the branch to it, and what is there.
+
+    ``value`` is what the branch is for, without the column. ``splits`` is whether
+    ``text`` is the column that is split here, whose branches follow.
+    """
+
+    depth: int
+    branch: str
+    value: str
+    text: str
+    splits: bool = False
+
+
+@dataclass(frozen=True)
+class TreeLines:
+    """A small tree, parents before their children."""
+
+    lines: Sequence[TreeLine]
+
+    def indented(self) -> Iterator[str]:
+        """Yield the lines of the tree as text, in the way that trees are printed."""
+        for line in self.lines:
+            text = "" if line.splits else f" {line.text}"
+            if line.depth:
+                yield f"{'|   ' * (line.depth - 1)}{line.branch}:{text}"
+            elif not line.splits:
+                yield line.text
+
+
+#: A place to write by hand.
+BLANK = "________"
 
 
 class Name(str):
@@ -140,4 +179,4 @@ class Fold:
     blocks: Sequence[Block]
 
 
-Block = Heading | Paragraph | Items | Table | Fold | Formulas
+Block = Heading | Paragraph | Items | Table | TreeLines | Fold | Formulas

@@ -1,6 +1,7 @@
 """Documents as plain text, Markdown and LaTeX, and the base of results with blocks.
 
-HTML, which needs templates, is in ``as_html``. LaTeX needs amsmath and textcomp only.
+HTML, which needs templates, is in ``as_html``. LaTeX needs amsmath and textcomp, and
+forest for trees.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Any, ClassVar
 from branchwise.errors import json_text
 from branchwise.text.as_html import as_html
 from branchwise.text.blocks import (
+    BLANK,
     Block,
     Fold,
     Formula,
@@ -21,6 +23,8 @@ from branchwise.text.blocks import (
     Notation,
     Paragraph,
     Table,
+    TreeLine,
+    TreeLines,
 )
 
 _UNDERLINES = {1: "=", 2: "-"}
@@ -65,6 +69,8 @@ def _text(block: Block, compact: bool) -> Iterable[str]:
             return [f"{indent}{mark}{item}" for mark, item in block.marked()]
         case Table(head, rows):
             return [f"{indent}{line}" for line in aligned([head, *rows], block.right)]
+        case TreeLines():
+            return block.indented()
         case Formulas(formulas):
             return map(_formula, formulas)
         case Fold(_, blocks):
@@ -124,6 +130,8 @@ def _markdown(block: Block) -> Iterable[str]:
         case Table(head, rows):
             rule = "".join("---:|" if right else "---|" for right in block.right)
             return [_row(head), f"|{rule}", *map(_row, rows)]
+        case TreeLines():
+            return _fenced(list(block.indented()))
         case Formulas(formulas):
             return _fenced([_formula(formula) for formula in formulas])
         case Fold(_, blocks):
@@ -171,6 +179,8 @@ _CHARACTER = (
     r"\providecommand{\branchwisechar}[1]{\ifdefined\Umathchar\char\"#1\relax"
     r"\else\texttt{U+#1}\fi}"
 ).replace(r"\"", '"')
+_TEXTCOMP = "\\usepackage{textcomp}\n"
+_FOREST = r"\begin{forest}"
 _PREAMBLE = r"""\documentclass{article}
 \usepackage{amsmath}
 \usepackage{textcomp}
@@ -185,9 +195,17 @@ _PREAMBLE = r"""\documentclass{article}
 
 
 def as_latex(blocks: Iterable[Block], document: bool = True) -> str:
-    """Write blocks as a document of their own, or as a part to be read into one."""
+    """Write blocks as a document of their own, or as a part to be read into one.
+
+    Trees need the package forest.
+    """
     body = "\n".join([_CHARACTER, *_latex_lines(blocks)]) + "\n"
-    return f"{_PREAMBLE}{body}\\end{{document}}\n" if document else body
+    if not document:
+        return body
+    preamble = _PREAMBLE
+    if _FOREST in body:
+        preamble = preamble.replace(_TEXTCOMP, f"{_TEXTCOMP}\\usepackage{{forest}}\n")
+    return f"{preamble}{body}\\end{{document}}\n"
 
 
 def _latex_lines(blocks: Iterable[Block]) -> Iterator[str]:
@@ -198,7 +216,8 @@ def _latex_lines(blocks: Iterable[Block]) -> Iterator[str]:
 def _latex(block: Block) -> Iterable[str]:
     match block:
         case Heading(text, level):
-            return [f"\\{_SECTIONS.get(level, 'paragraph')}*{{{in_latex(text)}}}"]
+            title = f"\\{_SECTIONS.get(level, 'paragraph')}*{{{in_latex(text)}}}"
+            return [r"\clearpage", title] if block.new_page else [title]
         case Paragraph(text):
             return [f"{in_latex(text)}\\par"]
         case Items():
@@ -208,6 +227,8 @@ def _latex(block: Block) -> Iterable[str]:
             return _within("align*", [" \\\\\n".join(map(_latex_formula, formulas))])
         case Table():
             return _within("center", _latex_table(block))
+        case TreeLines():
+            return _within("center", _latex_tree(block.lines))
         case Fold(_, inner):
             return _latex_lines(inner)
 
@@ -221,7 +242,9 @@ def _within(environment: str, lines: Iterable[str]) -> Iterator[str]:
 def _latex_table(table: Table) -> Iterator[str]:
     columns = "".join("r" if right else "l" for right in table.right)
     yield rf"\begin{{tabular}}{{{columns}}}"
-    yield _latex_row(table.head) + r" \hline"
+    # Room between the line and the rows.
+    rule = r"\noalign{\smallskip}\hline\noalign{\smallskip}"
+    yield f"{_latex_row(table.head)} {rule}"
     yield from map(_latex_row, table.rows)
     yield r"\end{tabular}"
 
@@ -229,6 +252,24 @@ def _latex_table(table: Table) -> Iterator[str]:
 def _latex_row(cells: Sequence[str]) -> str:
     # A line of a table must not begin with what the line break would take for its own.
     return " & ".join(map(in_latex, cells)) + r" \\"
+
+
+def _latex_tree(lines: Sequence[TreeLine]) -> Iterator[str]:
+    """Draw a tree with the package forest, made smaller if it is too wide."""
+    yield r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+    yield _FOREST
+    yield "for tree={align=center, l sep=2.5em, s sep=1.2em}"
+    depth = -1
+    for line in lines:
+        if line.depth <= depth:
+            yield "]" * (depth - line.depth + 1)
+        depth = line.depth
+        font = r"\itshape " if line.splits else ""
+        label = in_latex(line.value)
+        edge = rf",edge label={{node[midway,fill=white,font=\small]{{{label}}}}}"
+        yield f"[{{{font}{in_latex(line.text)}}}{edge if depth else ''}"
+    yield "]" * (depth + 1)
+    yield r"\end{forest}}"
 
 
 def _latex_formula(formula: Formula) -> str:
@@ -244,7 +285,7 @@ def _latex_formula(formula: Formula) -> str:
 
 def _latex_figure(text: str) -> str:
     """Write figures, signs and brackets, which hold no text of the user."""
-    return text.replace("...", r"\dots ")
+    return text.replace("...", r"\dots ").replace(BLANK, r"\rule{5em}{0.4pt}")
 
 
 def in_latex(text: str) -> str:
