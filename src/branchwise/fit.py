@@ -9,8 +9,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from branchwise.data.descriptions import Metadata
 from branchwise.data.frames import with_orders
 from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.base import (
@@ -29,13 +31,6 @@ from branchwise.model import Model
 from branchwise.recipe import ID3, Recipe
 from branchwise.recipe.parameters import ALPHA_RULES
 from branchwise.threads import n_threads
-from branchwise.train.hold_out import (
-    choose_alpha,
-    encode_validation,
-    held_out,
-    prune_by_engine,
-    prune_by_validation,
-)
 from branchwise.train.train import check_costs, grown, grown_by_engine, task_of
 from branchwise.tree.tree import Tree
 
@@ -191,7 +186,7 @@ def fit_tree(
     if target_name is not None or named:
         name = target if target_name is None else target_name
         schema = replace(schema, target=str(name))
-    model = Model(schema, tree, recipe)
+    model = Model(replace(schema, metadata=grown_now()), tree, recipe)
     rows = data_source.rows if isinstance(data_source, MemoryTable) else None
     found = _findings_of(model, rows)
     if on_finding is None:
@@ -216,6 +211,12 @@ def warn_of(found: Sequence[FitFinding], stacklevel: int) -> None:
     """Give each finding about a tree as a warning."""
     for finding in found:
         warnings.warn(str(finding), FitWarning, stacklevel=stacklevel)
+
+
+def grown_now() -> Metadata:
+    """Return the metadata of a model that this version of branchwise has grown."""
+    # The package imports this module, and is there once it is used.
+    return Metadata(branchwise=import_module("branchwise").__version__)
 
 
 def check_possible(
@@ -302,10 +303,14 @@ def _grown(
         return grown_by_engine(data_source, plan, recipe, progress), recipe, aside
     rows, task = data_source.rows, plan.task
     if validation_fraction is not None:
+        from branchwise.train.hold_out import held_out  # noqa: PLC0415  (rare)
+
         rows, aside = held_out(rows, validation_fraction)
     elif aside is not None:
         aside = _encoded(plan.schema, recipe, task, aside)
     if isinstance(recipe.ccp_alpha, str):
+        from branchwise.train.hold_out import choose_alpha  # noqa: PLC0415  (rare)
+
         alpha = choose_alpha(rows, recipe, recipe.ccp_alpha, task.threads)
         recipe = replace(recipe, ccp_alpha=alpha)
     return grown(rows, recipe, task.threads, progress), recipe, aside
@@ -313,6 +318,8 @@ def _grown(
 
 def _encoded(schema: Schema, recipe: Recipe, task: Task, validation: Any) -> Training:
     """Encode rows to prune with, which may lack columns that are ignored."""
+    from branchwise.train.hold_out import encode_validation  # noqa: PLC0415
+
     if isinstance(validation, MemoryTable):
         unweighted = replace(task, weight=None)
         validation = validation.columns(unweighted)[:2]
@@ -321,6 +328,8 @@ def _encoded(schema: Schema, recipe: Recipe, task: Task, validation: Any) -> Tra
 
 def _pruned(tree: Tree, plan: Plan, recipe: Recipe, aside: Training | Source) -> Tree:
     """Prune by the errors on rows that the tree was not grown from."""
+    from branchwise.train import hold_out  # noqa: PLC0415
+
     if isinstance(aside, Training):
-        return prune_by_validation(tree, aside, recipe)
-    return prune_by_engine(tree, aside, plan, recipe)
+        return hold_out.prune_by_validation(tree, aside, recipe)
+    return hold_out.prune_by_engine(tree, aside, plan, recipe)

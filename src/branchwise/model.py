@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from branchwise.errors import ParameterError, counted
-from branchwise.text.conditions import PICTURED_VALUES, SHOWN_VALUES
+from branchwise.text import PICTURED_VALUES, SHOWN_VALUES
 from branchwise.train.fitted_tree import FittedTree
 
 if TYPE_CHECKING:

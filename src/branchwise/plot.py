@@ -22,7 +22,7 @@ from branchwise.render.scene import Scene, scene
 from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars
 from branchwise.shap.shap_figures import size as written_size
 from branchwise.shap.shap_values import ShapValues
-from branchwise.text.conditions import PICTURED_VALUES
+from branchwise.text import PICTURED_VALUES
 from branchwise.train.prune_model import PruningTable
 
 __all__ = [

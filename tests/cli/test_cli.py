@@ -145,9 +145,10 @@ def test_the_help_of_fit_has_headings():
         "Weights, costs and probabilities:",
         "Ensembles:",
         "Engines, for tables larger than memory:",
+        "The model file:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 77
+    assert len(options) == len(set(options)) == 82
 
 
 def test_bad_usage(tmp_path):
@@ -986,8 +987,18 @@ def test_show_as_json(model):
             "kind": "categorical",
             "values": ["overcast", "rainy", "sunny"],
             "has_missing": False,
+            "known": 14,
+            "missing": 0,
         },
-        {"name": "temperature", "kind": "numeric", "has_missing": False},
+        {
+            "name": "temperature",
+            "kind": "numeric",
+            "has_missing": False,
+            "known": 14,
+            "missing": 0,
+            "low": 64,
+            "high": 85,
+        },
     ]
     assert len(document["rules"]) == document["leaves"] == 5
     last = document["rules"][-1]
@@ -1157,6 +1168,9 @@ def test_evaluate_numbers(numbers):
     true, predicted = data.X["petalwidth"], numbers.predict({**data.X, "class": data.y})
     path = datasets.path("iris")
     document = json.loads(output("evaluate", "tree.json", path, "--format=json"))
+    assert {
+        n for cells in document.pop("columns").values() for n in cells.values()
+    } == {0}
     assert document == {
         "rows": 150,
         "rows_without_number": 0,

@@ -322,6 +322,10 @@ SHARED = {
     "--title": Row("--title Other"),
     "--style": Row("--style markdown"),
     "--tree": Row("--tree 0"),
+    "--name": Row("--name Loans", "-o -"),
+    "--notes": Row("--notes tested", "-o -"),
+    "--date": Row("--date 2026-03-31", "-o -"),
+    "--drop-unused": Row("--drop-unused", "-o -"),
 }
 C45_ONLY = [option for option, row in GROWING.items() if row.beside == C45]
 WHOLE = f"{C45} --no-prune --format json"
@@ -332,6 +336,8 @@ OWN = {
     # What only a model file and its predictions have.
     ("fit", "--unseen-policy"): Row("--unseen-policy error", "-o -", usual=True),
     ("fit", "--probabilities"): Row("--probabilities laplace", "-o -", usual=True),
+    ("fit", "--data-hash"): Row("--data-hash", "-o -"),
+    ("fit", "--drop-unused"): Row("--drop-unused", "-o - --max-depth 1"),
     ("fit", "--engine"): Row("--engine sql"),
     ("fit", "--max-exact"): Row("--max-exact 2", "--engine chunked"),
     ("fit", "--no-cache"): Row("--no-cache"),
@@ -444,6 +450,7 @@ OWN = {
         "--change-probabilities", "--merge-same-leaves"
     ),
     ("prune", "--path"): Row("--path"),
+    ("prune", "--drop-unused"): Row("--drop-unused", "-o - --collapse 0"),
     ("export", "--to"): Row("--to python"),
     ("export", "--option"): Row("--option nothing=1"),
     ("export", "--verify"): Row("--verify {}/rows.csv"),

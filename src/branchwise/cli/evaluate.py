@@ -23,6 +23,7 @@ from branchwise.cli.support.rows import (
     Truth,
     check_two_streams,
     located,
+    note_cells,
     print_result,
     read_for_model,
     read_truth,
@@ -145,15 +146,19 @@ def _evaluate_model(
         )
         say("Predicting")
         with located(file):
-            predicted = named_model.predict(table)
+            rows = named_model.encoded(table)
+        check = named_model.check_table(rows)
+        predicted = named_model.predict(rows)
         say("Comparing")
         scores = _scores(truth, predicted[truth.known], model)
+    note_cells(check, reporter)
     for note in _notes(truth, scores, f"column {target!r}", file.label):
         reporter.note(note)
     document = {
         "rows": scores.rows,
         f"rows_without_{truth.noun}": truth.n_without,
         **scores.to_dict(),
+        "columns": check.to_dict()["columns"],
     }
     if truth.labels:
         document["unknown_classes"] = list(truth.unknown)

@@ -17,6 +17,7 @@ from branchwise.cli.options.engine import (
     remote_source,
 )
 from branchwise.cli.options.ensemble_growing import ensemble_recipe
+from branchwise.cli.options.model_metadata import ModelOptions, hash_of_files
 from branchwise.cli.show import report_model
 from branchwise.cli.support import Reporter, check_outputs
 from branchwise.cli.support.hints import remark_fit
@@ -37,6 +38,7 @@ from branchwise.cli.support.training import (
 from branchwise.errors import counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
+from branchwise.files.table_paths import files_of
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     growth=growing.growing_options,
     ensembles=growing.ensemble_options,
     engines=engine_options,
+    kept=ModelOptions,
     reading=options.reading_options,
 )
 def fit(
@@ -66,12 +69,16 @@ def fit(
     growth: dict[str, Any],
     ensembles: dict[str, Any],
     engines: dict[str, Any],
+    kept: ModelOptions,
+    data_hash: bool = options.SHARED.flag("--data-hash"),
     reading: Reading,
 ) -> None:
     """Grow a tree, a forest or boosted trees from a table; write a model file."""
     options = dict(locals()) | growth | ensembles | engines
     validation = growth["validation"]
     reporter = Reporter(quiet)
+    kept.check(output, output_format, **{"--data-hash": data_hash})
+    hashed = {"data_hash": hash_of_files(files_of(table_paths))} if data_hash else {}
     recipe = _recipe(algorithm, regression, options)
     found: list[FitFinding] = []
     options["on_finding"] = found.append
@@ -92,6 +99,7 @@ def fit(
             rows = read_training(file, options)
             model = fit_rows(rows, recipe, options, say)
             origin = counted(rows.n_rows, "row")
+        model = kept.applied(model, **hashed)
         if output is not None:
             say("Writing")
             write_model(model, output)

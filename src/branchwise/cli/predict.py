@@ -13,6 +13,7 @@ from branchwise.cli.support.rows import (
     columns_of,
     input_options,
     located,
+    note_cells,
     read_for_model,
 )
 from branchwise.engines.prediction import (
@@ -21,6 +22,7 @@ from branchwise.engines.prediction import (
     kept_columns,
     predicted_columns,
 )
+from branchwise.engines.table_check import TableCheck
 from branchwise.errors import ParameterError, counted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.read_table import STANDARD_STREAM
@@ -79,6 +81,7 @@ def predict(
                 lambda n: say(f"Predicted {counted(n, 'row')}"),
                 escape_formulas,
             )
+        note_cells(TableCheck(model.schema, predictions.counts), reporter)
         _tell(n_rows, output, reporter)
         return
     with inputs.opened(table_paths[0]) as (file, say):
@@ -86,12 +89,15 @@ def predict(
         say("Predicting")
         columns = file.read_as_is() if keep else {}
         with located(file):
-            found = predicted_columns(model, table, what)
+            rows = model.encoded(table)
+        check = model.check_table(rows)
+        found = predicted_columns(model, rows, what)
         added = {name: cells.tolist() for name, cells in found.items()}
         kept_columns(keep, list(columns), file.label, list(added))
         say("Writing")
         with open_output(output) as stream:
             write_columns(stream, columns | added, written, escape_formulas)
+    note_cells(check, reporter)
     _tell(table.num_rows, output, reporter)
 
 

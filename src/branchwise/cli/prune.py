@@ -7,6 +7,7 @@ from typing import Any
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, check_without_table, growing, takes
+from branchwise.cli.options.model_metadata import ModelOptions
 from branchwise.cli.show import report_model
 from branchwise.cli.support import check_outputs, print_json, print_lines
 from branchwise.cli.support.models import open_model, size_of, write_model
@@ -51,7 +52,7 @@ pruning_options = growing.group(
 )
 
 
-@takes(pruning=pruning_options, inputs=input_options)
+@takes(pruning=pruning_options, kept=ModelOptions, inputs=input_options)
 def prune(
     *,
     model_path: str = options.MODEL,
@@ -65,12 +66,14 @@ def prune(
     merge_same_leaves: bool = _PAGE.flag("--merge-same-leaves"),
     change_probabilities: bool = _PAGE.flag("--change-probabilities"),
     path: bool = _PAGE.flag("--path"),
+    kept: ModelOptions,
     output_format: str = options.FORMAT,
     inputs: Inputs,
 ) -> None:
     """Make the tree of a model file smaller, without growing it again."""
     given = growing.given_parameters(pruning)
-    changes = method is not None or bool(collapse) or merge_same_leaves
+    changes = method is not None or bool(collapse) or merge_same_leaves or kept.given
+    kept.check(output, output_format)
     _check_request(path, changes, output)
     _check_method(method, given)
     _check_data(method, given, data_path is not None, path, weight)
@@ -106,6 +109,7 @@ def prune(
                 smaller = smaller.merge_same_leaves(change_probabilities)
             # Whether columns have names is as it was.
             smaller = Model(model.schema, smaller.tree, smaller.recipe)
+            smaller = kept.applied(smaller)
         if output is not None:
             say("Writing")
             write_model(smaller, output)
@@ -121,12 +125,13 @@ def _check_request(path: bool, changes: bool, output: str | None) -> None:
     if path and (changes or output is not None):
         raise ParameterError(
             "--path only prints a table, so --method, --collapse, "
-            "--merge-same-leaves and --output have no effect beside it. Give it alone."
+            "--merge-same-leaves, --drop-unused, metadata and --output have no effect "
+            "beside it. Give it alone."
         )
     if not path and not changes:
         raise ParameterError(
             "No pruning was requested. Give --method, --collapse, "
-            "--merge-same-leaves or --path."
+            "--merge-same-leaves, --drop-unused or --path."
         )
 
 

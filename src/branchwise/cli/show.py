@@ -27,7 +27,7 @@ from branchwise.cli.support.rows import (
     read_known_rows,
 )
 from branchwise.data.table_schema import Column
-from branchwise.errors import DataError, ParameterError, counted
+from branchwise.errors import DataError, ParameterError, counted, plain
 from branchwise.files.read_table import STANDARD_STREAM
 from branchwise.model import Model
 from branchwise.text.conditions import condition_of, phrase
@@ -109,7 +109,17 @@ def show(
             stream.write(_drawn(model, max_depth, max_nodes))
     else:
         tree = _shown(model, style, max_depth, max_nodes, empty_branches)
-        print_lines([tree], output)
+        heading = _heading(model) if style in ("quinlan", "box") else []
+        print_lines([*heading, tree], output)
+
+
+def _heading(model: Model) -> list[str]:
+    """Return what the user has said of a model, in lines above the tree."""
+    given = model.metadata.given
+    named = [given[key] for key in ("name", "date") if key in given]
+    notes = given.get("notes", "").splitlines()
+    lines = [plain(line) for line in ([", ".join(named)] if named else []) + notes]
+    return [*lines, ""] if lines else []
 
 
 def _show_ensemble(
@@ -218,6 +228,7 @@ def described(model: Model) -> dict[str, Any]:
         "nodes": len(model.tree),
         "leaves": model.tree.n_leaves,
         "depth": model.tree.max_depth,
+        "metadata": model.metadata.given,
         "schema": {
             "target": schema.target,
             "classes": list(schema.classes),
@@ -237,6 +248,11 @@ def _described_column(column: Column) -> dict[str, Any]:
     if column.date is not None:
         described["date"] = column.date.fields
     described["has_missing"] = column.has_missing
+    seen = column.statistics
+    if seen is not None:
+        described |= {"known": seen.known, "missing": seen.missing}
+        if column.is_numeric:
+            described |= {"low": seen.low, "high": seen.high}
     return described
 
 
@@ -277,7 +293,7 @@ def report_model(
     elif output_format == "json":
         print_json(described(model))
     elif output is None:
-        print_lines([model.to_text()])
+        print_lines([*_heading(model), model.to_text()])
 
 
 #: So much of a file is read to tell whether it is a page of ours.

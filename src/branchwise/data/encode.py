@@ -27,6 +27,7 @@ from branchwise.data.columns import (
     check_mixed,
     present,
 )
+from branchwise.data.descriptions import ColumnStatistics
 from branchwise.data.encoded_table import EncodedTable, LRUCache
 from branchwise.data.frames import (
     Declared,
@@ -229,12 +230,19 @@ def learn_column(
     _check_infinite(name, raw)
     if as_values:
         return _learn_categories(name, numbers_as_values(raw), declared)
-    missing = not _all_finite(raw.values)
     how, values = raw.number_format, raw.values
     if raw.date is not None and not as_read:
         how = replace(raw.date, unit=raw.date.coarsest(values))
         values = raw.date.scaled(values, how)
-    return Column(name, "numeric", (), missing, number_format=how), values
+    statistics = ColumnStatistics.of_numbers(values)
+    column = Column(
+        name,
+        "numeric",
+        has_missing=statistics.missing > 0,
+        number_format=how,
+        statistics=statistics,
+    )
+    return column, values
 
 
 def _check_empty(frame: Frame) -> None:
@@ -349,18 +357,24 @@ def _check_infinite(name: str, raw: Numbers) -> None:
 def _learn_categories(
     name: str, raw: Coded, declared: tuple[Value, ...] | None
 ) -> tuple[Column, NDArray[Any]]:
-    missing = bool(raw.codes.min(initial=0) < 0)
+    statistics = ColumnStatistics.of_codes(raw.codes)
+    learnt = Column(
+        name,
+        "categorical",
+        has_missing=statistics.missing > 0,
+        statistics=statistics,
+    )
     if declared is not None:
         as_declared: Kind = "ordinal" if isinstance(declared, Order) else "categorical"
-        column = Column(name, as_declared, tuple(declared), missing)
+        column = replace(learnt, kind=as_declared, categories=tuple(declared))
         _check_undeclared(column, raw)
         return column, _translate(column, raw)
     if raw.declared:
         kind: Kind = "ordinal" if raw.ordered else "categorical"
         _check_equal_names(name, raw.values)
-        column = Column(name, kind, raw.values, missing)
+        column = replace(learnt, kind=kind, categories=raw.values)
         return column, _downcast(column, raw.codes)
-    column = Column(name, "categorical", occurring(raw), missing)
+    column = replace(learnt, categories=occurring(raw))
     return column, _translate(column, raw)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.date_format import ISO, DateFormat
+from branchwise.data.descriptions import NOTHING_KNOWN, ColumnStatistics, Metadata
 from branchwise.data.number_format import NumberFormat
 from branchwise.errors import DataError, plain, quoted
 from branchwise.threads import cached_property
@@ -55,7 +56,8 @@ class Column:
     which dates they are.
     ``number_kind`` says what all numbers of the training rows are: "binary" (0 and 1),
     "whole" or "any"; or "bins" while a tree is grown from bins. It is learnt for
-    readable thresholds only.
+    readable thresholds only. ``statistics`` are of the training table; they are no part
+    of what a column means, and none are known of columns made by hand.
     """
 
     name: str
@@ -65,6 +67,7 @@ class Column:
     sketched: bool = False
     number_format: NumberFormat | DateFormat | None = None
     number_kind: str = "any"
+    statistics: ColumnStatistics | None = field(default=None, compare=False)
 
     @property
     def is_numeric(self) -> bool:
@@ -121,6 +124,18 @@ class Column:
         return {value: code for code, value in enumerate(self.categories)}
 
 
+def merged_statistics(one: Column, other: Column) -> ColumnStatistics | None:
+    """Return the statistics of two chunks, dates in the finer of their units."""
+    mine, further = one.statistics, other.statistics
+    if mine is None or further is None:
+        return None
+    if one.date is not None and other.date is not None:
+        finer = min(one.date, other.date, key=lambda how: how.step)
+        mine = mine.scaled(one.date, finer)
+        further = further.scaled(other.date, finer)
+    return mine.merge(further)
+
+
 def columns_by_type(columns: Mapping[str, Column]) -> dict[ValueType, list[str]]:
     """Return the names of the columns by the type that they are read as."""
     names: dict[ValueType, list[str]] = {"text": [], "boolean": [], "number": []}
@@ -147,13 +162,14 @@ class Schema:
 
     There are no classes where numbers are predicted. ``named`` is false when the
     table was an array, whose columns are matched by position and called x0, x1, ...
-    in views.
+    in views. ``metadata`` is of the model that has the schema.
     """
 
     columns: tuple[Column, ...]
     classes: tuple[Value, ...]
     target: str | None = None
     named: bool = True
+    metadata: Metadata = field(default=NOTHING_KNOWN, compare=False)
 
     @property
     def names(self) -> list[str]:

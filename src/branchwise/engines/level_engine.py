@@ -424,10 +424,10 @@ class RemoteTable(ABC):
         are the texts that are missing values; ``address`` is the scheduler of Dask, or
         the master of Spark such as ``"local[2]"``, unless there is one already.
         """
-        files = [str(path) for path in paths]
-        from branchwise.files.options import ENDINGS  # noqa: PLC0415  (only for files)
+        from branchwise.files.options import ENDINGS  # noqa: PLC0415  (for files only)
 
-        parquet = tuple(end for end, kind in ENDINGS.items() if kind == "parquet")
+        parquet = tuple(end for end, what in ENDINGS.items() if what == "parquet")
+        files = [str(path) for path in paths]
         others = [path for path in files if not path.lower().endswith(parquet)]
         if others:
             raise DataError(

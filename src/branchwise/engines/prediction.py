@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.arrow import as_arrays
 from branchwise.data.frames import Frame, unread
-from branchwise.data.table_schema import Column, Schema, check_names, columns_for
+from branchwise.data.table_schema import (
+    Column,
+    Columns,
+    Schema,
+    check_names,
+    columns_for,
+)
+from branchwise.engines.cell_counts import CellCounts, TableCounts
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.write_table import FileFormat, chunk_writer
@@ -34,6 +41,9 @@ class Predicting(Protocol):
     @property
     def used_columns(self) -> Sequence[int]:
         """The columns that are split on."""
+
+    def encoded(self, X: object) -> Columns:
+        """Encode the columns that are split on."""
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """Return the class, or the number, of each row."""
@@ -113,7 +123,10 @@ def kept_columns(
 
 
 class FilePredictions:
-    """The predictions of a model for the rows of files, in chunks."""
+    """The predictions of a model for the rows of files, in chunks.
+
+    ``counts`` are of the cells that were read so far.
+    """
 
     def __init__(
         self,
@@ -133,6 +146,7 @@ class FilePredictions:
         # A tree without splits needs a column as well, to count the rows.
         only = list(read) or names[:1]
         self._table = replace(table, ignore=(), only=only).for_columns(read)
+        self.counts = TableCounts(0, {at: CellCounts() for at in used})
 
     def batches(self) -> Iterator[Batch]:
         """Yield columns by name, chunk by chunk."""
@@ -156,15 +170,25 @@ class FilePredictions:
                     progress(n_rows)
         return n_rows
 
+    def all_counts(self) -> TableCounts:
+        """Read all rows, and count their cells."""
+        for _ in self._chunks():
+            pass
+        return self.counts
+
     def _chunks(self) -> Iterator[tuple[dict[str, Any], Batch]]:
         """Yield the columns that are kept, and those that are added."""
+        schema = self._model.schema
         with closing(self._table.chunks(bool(self._kept))) as chunks:
             for chunk in chunks:
-                rows = _framed(chunk.frame, self._own, self._model.schema)
+                rows = _framed(chunk.frame, self._own, schema)
                 try:
-                    added = predicted_columns(self._model, rows, self._wanted)
+                    data = self._model.encoded(rows)
                 except DataError as error:
                     raise chunk.located(error) from None
+                found = TableCounts.of(schema, self._model.used_columns, data)
+                self.counts = self.counts.merge(found)
+                added = predicted_columns(self._model, data, self._wanted)
                 as_is = chunk.as_is
                 yield {name: as_is[name] for name in self._kept}, added
 

@@ -35,7 +35,13 @@ from branchwise.data.frames import (
     declared_categories,
     open_table,
 )
-from branchwise.data.table_schema import Column, Columns, Schema, Value
+from branchwise.data.table_schema import (
+    Column,
+    Columns,
+    Schema,
+    Value,
+    merged_statistics,
+)
 from branchwise.data.target import (
     Spread,
     check_classes,
@@ -170,10 +176,12 @@ class ColumnSummary:
 
     def merge(self, other: ColumnSummary, max_exact: int) -> ColumnSummary:
         """Add the summary of further rows."""
+        statistics = merged_statistics(self.column, other.column)
         missing = self.column.has_missing or other.column.has_missing
+        all_rows: dict[str, Any] = {"has_missing": missing, "statistics": statistics}
         if self.is_empty or other.is_empty:
             known = other if self.is_empty else self
-            return replace(known, column=replace(known.column, has_missing=missing))
+            return replace(known, column=replace(known.column, **all_rows))
         if self.column.is_numeric != other.column.is_numeric:
             raise DataError(
                 f"Column {self.column.name!r} holds numbers in some chunks of the "
@@ -183,15 +191,17 @@ class ColumnSummary:
         if self.numbers is not None and other.numbers is not None:
             mine, further = _in_one_unit(self, other)
             numbers = mine.merge(further, max_exact)
-            column = replace(self.column, has_missing=missing)
+            column = replace(self.column, **all_rows)
             date, finer = self.column.date, other.column.date
             if date is not None and finer is not None and finer.step < date.step:
                 column = replace(column, number_format=finer)
             unit = min(self.unit, other.unit, key=lambda unit: UNITS[unit])
             return replace(self, column=column, numbers=numbers, unit=unit)
-        return self._with_values(other, missing)
+        return self._with_values(other, all_rows)
 
-    def _with_values(self, other: ColumnSummary, missing: bool) -> ColumnSummary:
+    def _with_values(
+        self, other: ColumnSummary, all_rows: Mapping[str, Any]
+    ) -> ColumnSummary:
         mine, further = self.column.categories, other.column.categories
         values = mine
         if mine != further:
@@ -205,7 +215,7 @@ class ColumnSummary:
             check_mixed(f"Column {self.column.name!r}", values)
             # Declarations that differ between chunks have no common order.
             values = tuple(sorted(_alike(values)))
-        column = replace(self.column, categories=values, has_missing=missing)
+        column = replace(self.column, categories=values, **all_rows)
         return replace(self, column=column)
 
 
@@ -418,7 +428,10 @@ def in_coarsest_unit(summary: ColumnSummary) -> ColumnSummary:
     how = replace(date, unit=summary.unit)
     numbers = summary.numbers.scaled(date, how)
     kind = number_kind(np.concatenate([numbers.low, numbers.high]))
-    column = replace(summary.column, number_format=how)
+    seen = summary.column.statistics
+    if seen is not None:
+        seen = seen.scaled(date, how)
+    column = replace(summary.column, number_format=how, statistics=seen)
     return replace(summary, column=column, numbers=replace(numbers, kind=kind))
 
 

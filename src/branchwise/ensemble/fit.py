@@ -37,7 +37,12 @@ from branchwise.ensemble.gradient import gradient_trees
 from branchwise.ensemble.losses import TARGETS
 from branchwise.ensemble.sampling import Samples, Subsamples, rows_kept
 from branchwise.errors import ParameterError
-from branchwise.fit import CostsByClass, check_possible, with_class_costs
+from branchwise.fit import (
+    CostsByClass,
+    check_possible,
+    grown_now,
+    with_class_costs,
+)
 from branchwise.grow.draws import Keys
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import n_threads
@@ -133,6 +138,7 @@ def fit_ensemble(
     if target_name is not None or named:
         name = target_name or str(target)
         ensemble.schema = replace(ensemble.schema, target=name)
+    ensemble.schema = replace(ensemble.schema, metadata=grown_now())
     return ensemble
 
 

@@ -26,6 +26,7 @@ from branchwise.grow.criteria import column_importances, split_gains
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.shap.products import Term
 from branchwise.threads import cached_property, in_order, n_threads
+from branchwise.train.described_model import DescribedModel
 from branchwise.tree.apply import Walker, add_up
 from branchwise.tree.tree import Tree
 
@@ -38,7 +39,7 @@ _KINDS = {
 }
 
 
-class FittedTrees:
+class FittedTrees(DescribedModel):
     """Schema, trees and recipe of an ensemble: its predictions.
 
     ``tree_weights`` are factors of what the trees predict, and ``initial`` is what is
@@ -67,6 +68,10 @@ class FittedTrees:
         # What prediction has prepared is made anew where it is needed.
         names = ("schema", "trees", "recipe", "samples", "tree_weights", "initial")
         return {name: vars(self)[name] for name in names}
+
+    def _move_columns(self, position: Ints) -> None:
+        self.trees = tuple(tree.with_columns(position) for tree in self.trees)
+        self.samples = None  # its rows have all columns
 
     def __len__(self) -> int:
         return len(self.trees)
@@ -113,7 +118,9 @@ class FittedTrees:
         return sorted({int(c) for tree in self.trees for c in tree.used_columns})
 
     def encoded(self, X: object, n_jobs: int | None = None) -> Columns:
-        """Encode the columns that the trees split on."""
+        """Encode the columns that the trees split on, unless X is encoded already."""
+        if isinstance(X, Columns):
+            return X
         recipe = self.recipe.tree
         return encode_columns(
             open_table(as_table(X)),

@@ -14,9 +14,9 @@ from branchwise.data.table_schema import Columns, Value
 from branchwise.explain.path import Case, Step
 from branchwise.shap.shap_values import ShapValues
 from branchwise.stats import check_level, mean_interval, share_interval
+from branchwise.text import SHOWN_VALUES
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.conditions import (
-    SHOWN_VALUES,
     amount,
     deviation,
     mean,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Collection
 from typing import Any
 
 from branchwise.errors import ModelFileError, quoted
@@ -27,6 +28,15 @@ def fields_of(value: Any, where: str, names: tuple[str, ...]) -> dict[str, Any]:
     if absent:
         raise ModelFileError(f"{where} lacks {quoted(absent)}")
     return value
+
+
+def check_known(
+    fields: dict[str, Any], known: Collection[str], where: str, what: str
+) -> None:
+    """Reject a field whose meaning is not known."""
+    unknown = [name for name in fields if name not in known]
+    if unknown:
+        raise ModelFileError(f"{where} has the unknown {what} {shown(unknown[0])}")
 
 
 def typed(
@@ -60,6 +70,16 @@ def _is_number_or_null(value: object) -> bool:
     return value is None or isinstance(value, float)
 
 
+def _is_count(value: object) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _is_finite(value: object) -> bool:
+    if type(value) is int:
+        return abs(value) < 2**63
+    return isinstance(value, float) and math.isfinite(value)
+
+
 #: The types of fields, by their names in messages.
 CHECKS: dict[str, Callable[[Any], bool]] = {
     "text": lambda value: isinstance(value, str),
@@ -67,5 +87,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "true or false": lambda value: isinstance(value, bool),
     "a list": lambda value: isinstance(value, list),
     "a number of 64 bits": _is_number_or_null,
+    "a whole number from 0": _is_count,
+    "a finite number": _is_finite,
     "null or a square of numbers": _is_square_or_null,
 }

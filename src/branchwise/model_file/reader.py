@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import Any, NoReturn
@@ -26,7 +26,7 @@ from branchwise.errors import (
     plain,
 )
 from branchwise.model_file.array_text import array_of_text
-from branchwise.model_file.fields import CHECKS, fields_of, shown, typed
+from branchwise.model_file.fields import CHECKS, check_known, fields_of, shown, typed
 from branchwise.model_file.layout import (
     ENSEMBLE_KEYS,
     ENSEMBLE_NUMBERS,
@@ -38,6 +38,7 @@ from branchwise.model_file.layout import (
     StoredEnsemble,
     StoredTree,
 )
+from branchwise.model_file.metadata_fields import read_metadata, read_statistics
 from branchwise.model_file.parser import content_of, parse
 from branchwise.recipe import FIELDS, Recipe
 from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
@@ -109,7 +110,7 @@ def read_document(document: Any) -> StoredTree | StoredEnsemble:
 def _read_single_tree(document: dict[str, Any]) -> StoredTree:
     """Return schema, tree and recipe of a file of version 1."""
     fields = fields_of(document, "the file", ("recipe", "schema", "tree"))
-    schema = _read_schema(fields["schema"])
+    schema = _read_schema(fields)
     tree = _read_tree(fields["tree"])
     _check_target(schema, tree, "'tree'")
     validate(tree, schema)
@@ -123,7 +124,7 @@ def _read_ensemble(document: dict[str, Any]) -> StoredEnsemble:
     """Return what a file of version 2 holds."""
     names = ("ensemble", "recipe", "schema", "trees")
     fields = fields_of(document, "the file", names)
-    schema = _read_schema(fields["schema"])
+    schema = _read_schema(fields)
     recipe = _read_recipe(fields["recipe"])
     _check_costs(recipe, schema)
     given = fields_of(fields["ensemble"], "'ensemble'", ())
@@ -223,9 +224,10 @@ def _check_predictions(recipe: Recipe, tree: Tree, where: str) -> None:
         raise ModelFileError(f"'recipe' has costs and yet {where} lacks 'answer'")
 
 
-def _read_schema(value: Any) -> Schema:
+def _read_schema(document: dict[str, Any]) -> Schema:
     where = "'schema'"
-    fields = fields_of(value, where, ("target", "named", "classes", "columns"))
+    names = ("target", "named", "classes", "columns")
+    fields = fields_of(document["schema"], where, names)
     target = typed(fields, "target", where, "text or null")
     named = typed(fields, "named", where, "true or false")
     classes = _read_values(fields, "classes", where)
@@ -237,7 +239,7 @@ def _read_schema(value: Any) -> Schema:
     twice = [name for name in times if times[name] > 1]
     if twice:
         raise ModelFileError(f"two columns are named {shown(twice[0])}")
-    return Schema(read, classes, target, named)
+    return Schema(read, classes, target, named, read_metadata(document))
 
 
 def _read_column(value: Any, where: str) -> Column:
@@ -260,7 +262,10 @@ def _read_column(value: Any, where: str) -> Column:
     number_kind = typed(fields, "number_kind", where, NUMBER_KINDS)
     if number_kind != "any" and kind != "numeric":
         raise ModelFileError(f"{where} has a 'number_kind' and yet is not numeric")
-    return Column(name, kind, categories, has_missing, sketched, how, number_kind)
+    statistics = read_statistics(fields, where, kind == "numeric", has_missing)
+    return Column(
+        name, kind, categories, has_missing, sketched, how, number_kind, statistics
+    )
 
 
 def _read_number_format(column: dict[str, Any], where: str) -> NumberFormat | None:
@@ -363,16 +368,8 @@ def _arrays_of(fields: dict[str, Any], where: str) -> tuple[ArraySpec, ...]:
     if set(NUMBER_ARRAYS + PREDICTION_ARRAYS) <= set(specs):
         raise ModelFileError(f"{where} has both 'mean' and 'answer'")
     # Unlike in other objects, an unknown field may change the meaning here.
-    _check_known(fields, [spec.key for spec in specs], where, "array")
+    check_known(fields, [spec.key for spec in specs], where, "array")
     return specs
-
-
-def _check_known(
-    fields: dict[str, Any], known: Collection[str], where: str, what: str
-) -> None:
-    unknown = [name for name in fields if name not in known]
-    if unknown:
-        raise ModelFileError(f"{where} has the unknown {what} {shown(unknown[0])}")
 
 
 def _read_array(value: Any, name: str, dtype: type) -> NDArray[Any]:
@@ -425,7 +422,7 @@ def _read_ensemble_recipe(fields: dict[str, Any], recipe: Recipe) -> EnsembleRec
     where = "'ensemble'"
     # An unknown field may change how predictions are combined.
     known_names = {*ENSEMBLE_KEYS, *ENSEMBLE_NUMBERS.values()}
-    _check_known(fields, known_names, where, "field")
+    check_known(fields, known_names, where, "field")
     known = {}
     for key, name in ENSEMBLE_KEYS.items():
         default = ENSEMBLE_FIELDS[name]

@@ -22,6 +22,7 @@ from branchwise.model_file.layout import (
     VERSION,
     StoredEnsemble,
 )
+from branchwise.model_file.metadata_fields import statistics_fields
 from branchwise.recipe import FIELDS, Recipe
 from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS
 from branchwise.recipe.parameters import PARAMETERS
@@ -33,6 +34,7 @@ def to_bytes(schema: Schema, tree: Tree, recipe: Recipe) -> bytes:
     arrays = [(s.key, _json(_plain(getattr(tree, s.name)))) for s in tree.arrays]
     return _document(
         VERSION,
+        *_metadata_lines(schema),
         f'"recipe": {_json(_recipe_fields(recipe))},',
         *_schema_lines(schema),
         '"tree": {',
@@ -45,6 +47,7 @@ def ensemble_to_bytes(stored: StoredEnsemble) -> bytes:
     """Write an ensemble as JSON, one line for each column and each tree."""
     return _document(
         ENSEMBLE_VERSION,
+        *_metadata_lines(stored.schema),
         f'"ensemble": {_json(_ensemble_fields(stored))},',
         f'"recipe": {_json(_recipe_fields(stored.recipe.tree))},',
         *_schema_lines(stored.schema),
@@ -62,6 +65,11 @@ def _document(version: int, *lines: str) -> bytes:
     head = ("{", f'"format": {_json(FORMAT)},', f'"version": {version},')
     # Half a surrogate pair is no UTF-8, but its escape is valid JSON.
     return "\n".join((*head, *lines, "}", "")).encode("utf-8", "backslashreplace")
+
+
+def _metadata_lines(schema: Schema) -> tuple[str, ...]:
+    given = schema.metadata.given
+    return (f'"metadata": {_json(given)},',) if given else ()
 
 
 def _schema_lines(schema: Schema) -> tuple[str, ...]:
@@ -128,6 +136,8 @@ def _column_fields(column: Column) -> dict[str, object]:
         fields[name] = column.number_format.fields
     if column.number_kind != "any":
         fields["number_kind"] = column.number_kind
+    if column.statistics is not None:
+        fields["statistics"] = statistics_fields(column.statistics)
     return fields
 
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from branchwise.data.table_schema import Schema
 from branchwise.errors import ParameterError, check_limit
+from branchwise.text import SHOWN_VALUES
 from branchwise.text.conditions import (
-    SHOWN_VALUES,
     Condition,
     absent_values,
     branch,

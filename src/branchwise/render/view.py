@@ -32,6 +32,7 @@ from branchwise.files.raw_bytes import atomic_write
 from branchwise.grow.criteria import split_gains
 from branchwise.recipe import Recipe
 from branchwise.render.picture import OTHERS, class_colours, variables
+from branchwise.text import SHOWN_VALUES
 from branchwise.text import as_html as html
 from branchwise.text import conditions as words
 from branchwise.text.conditions import surrogates_of
@@ -54,7 +55,7 @@ def view(
     schema: Schema,
     tree: Tree,
     recipe: Recipe,
-    max_values: int = words.SHOWN_VALUES,
+    max_values: int = SHOWN_VALUES,
     lists: Collection[str] | None = None,
 ) -> dict[str, Any]:
     """Return the dictionary that views are drawn from.

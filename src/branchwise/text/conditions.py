@@ -16,14 +16,11 @@ import numpy as np
 
 from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.errors import plain
+from branchwise.text import SHOWN_VALUES
 from branchwise.threads import cached_property
 from branchwise.tree.splits import AT_MOST, STOP
 from branchwise.tree.tree import Tree
 
-#: How many values of a list are shown before the rest is only counted.
-SHOWN_VALUES = 8
-#: The same, on a branch of a picture.
-PICTURED_VALUES = 4
 #: The name of a target without a name.
 UNNAMED = "target"
 _QUOTES = "'\""

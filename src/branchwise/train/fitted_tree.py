@@ -21,6 +21,7 @@ from branchwise.errors import ParameterError
 from branchwise.recipe import Recipe
 from branchwise.recipe.parameters import Pruning
 from branchwise.threads import cached_property, n_threads
+from branchwise.train.described_model import DescribedModel
 from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
 from branchwise.tree.tree import Tree
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from branchwise.train.prune_model import PruningTable
 
 
-class FittedTree:
+class FittedTree(DescribedModel):
     """Schema, tree and recipe of a model: its predictions and prunings."""
 
     def __init__(self, schema: Schema, tree: Tree, recipe: Recipe) -> None:
@@ -45,6 +46,9 @@ class FittedTree:
     def used_columns(self) -> list[int]:
         """The columns that the tree splits on."""
         return [int(column) for column in self.tree.used_columns]
+
+    def _move_columns(self, position: Ints) -> None:
+        self.tree = self.tree.with_columns(position)
 
     @cached_property
     def walker(self) -> Walker:
@@ -74,7 +78,9 @@ class FittedTree:
         return None if cells is None else self.walker.node_of_row(cells)
 
     def encoded(self, X: object, n_jobs: int | None = None) -> Columns:
-        """Encode the columns that the tree splits on."""
+        """Encode the columns that the tree splits on, unless X is encoded already."""
+        if isinstance(X, Columns):
+            return X
         cells = self._row_encoder.cells(X)
         if cells is not None:
             return self._row_encoder.columns(cells)

@@ -39,6 +39,7 @@ from branchwise.data.table_schema import (
 )
 from branchwise.data.weights import check_each_weight
 from branchwise.engines.prediction import columns_in_use
+from branchwise.engines.table_check import TableCheck
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading, as_number, as_truth
@@ -152,6 +153,12 @@ def columns_of(
             f"{file.label} are taken in their order."
         )
     return own_names
+
+
+def note_cells(check: TableCheck, reporter: Reporter) -> None:
+    """Note cells of a table that training did not have."""
+    for note in check.notes():
+        reporter.note(note)
 
 
 @contextmanager

@@ -16,10 +16,16 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.columns import Coded, Numbers, RawColumn, check_no_dates
+from branchwise.data.descriptions import ColumnStatistics
 from branchwise.data.encode import learn_column
 from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import Frame, Order, chosen_columns, declared_categories
-from branchwise.data.table_schema import Column, Value, check_names, value_type
+from branchwise.data.table_schema import (
+    Column,
+    Value,
+    check_names,
+    value_type,
+)
 from branchwise.data.target import Spread, class_codes, occurring_classes
 from branchwise.data.weights import WeightSummary, long_sum
 from branchwise.engines.base import Plan, Task, attributes_of
@@ -99,9 +105,14 @@ class _Learning:
         columns = []
         for at, name in enumerate(attributes.names):
             if name in numeric:
-                date = self.source.cells(name).date
-                missing = known[name] < n_rows
-                column = Column(name, "numeric", (), missing, number_format=date)
+                own, date = known[name], self.source.cells(name).date
+                column = Column(
+                    name,
+                    "numeric",
+                    has_missing=own.missing > 0,
+                    number_format=date,
+                    statistics=own,
+                )
                 found = ColumnSummary(column, numbers=self._numbers(name))
                 if date is not None:
                     found = replace(found, unit=date.unit)
@@ -124,8 +135,8 @@ class _Learning:
 
     def _profile(
         self, names: Sequence[str], numeric: Sequence[str]
-    ) -> tuple[int, Mapping[str, int]]:
-        """Count the rows and the known numbers of columns; reject invalid numbers."""
+    ) -> tuple[int, Mapping[str, ColumnStatistics]]:
+        """Count the rows and the cells of numeric columns; reject invalid numbers."""
         wanted = ["COUNT(*)"]
         checked = [name for name in names if self._is_number(name)]
         special = [n for n in (self.task.target, self.task.weight) if n is not None]
@@ -138,18 +149,22 @@ class _Learning:
                 f"COUNT({cells.number})",
                 _times(f"abs({cells.number}) > 1.7976931348623157e308"),
                 _times(cells.inexact),
+                f"MIN({cells.number})",
+                f"MAX({cells.number})",
             ]
-        found: list[int] = []
+        types = "i" + "iiiff" * len(checked)
+        found: list[Any] = []
         for first in range(0, len(wanted), 300):
-            chunk = wanted[first : first + 300]
+            chunk = slice(first, first + 300)
             requested = (
-                f"SELECT {', '.join(chunk)} FROM {self.source.relation} AS source"  # noqa: S608
+                f"SELECT {', '.join(wanted[chunk])} FROM {self.source.relation} "  # noqa: S608
+                "AS source"
             )
-            result = self.source.connection.fetch(requested, (), "i" * len(chunk))
-            found += [int(each[0]) for each in result]
-        known = {}
+            result = self.source.connection.fetch(requested, (), types[chunk])
+            found += [each[0].item() for each in result]
+        n_rows, known = found[0], {}
         for at, name in enumerate(checked):
-            number, infinite, large = found[1 + 3 * at : 4 + 3 * at]
+            number, infinite, large, *span = found[1 + 5 * at : 6 + 5 * at]
             what = "y" if name == self.task.target else f"Column {name!r}"
             if infinite:
                 raise DataError(
@@ -162,8 +177,10 @@ class _Learning:
                     "where float64 is no longer exact. If it is an identifier, leave "
                     "it out or cast it to text in a query."
                 )
-            known[name] = number
-        return found[0], {name: known[name] for name in numeric}
+            # Of two zeros that are equal there is one.
+            span = [end + 0.0 for end in span] if number else []
+            known[name] = ColumnStatistics(number, n_rows - number, *span)
+        return n_rows, {name: known[name] for name in numeric}
 
     def _counted(self, name: str) -> Iterator[tuple[Floats, Ints]]:
         """Return the distinct numbers of a column in rows that have a weight."""
@@ -199,12 +216,17 @@ class _Learning:
     def _values(
         self, name: str, as_value: bool, declared: tuple[Value, ...] | None
     ) -> ColumnSummary:
-        raw = self.source.distinct(name).raw
+        found = self.source.distinct(name)
+        raw = found.raw
         if declared is not None:
             _check_undeclared(name, raw, declared)
         column, _ = learn_column(name, raw, as_value or declared is not None, declared)
+        # It was learnt from distinct cells; these are as many as there are rows.
+        gone = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
+        times = np.array(found.count, dtype=np.int64)
+        statistics = ColumnStatistics(int(times[~gone].sum()), int(times[gone].sum()))
         fixed = declared is not None or (isinstance(raw, Coded) and raw.declared)
-        return ColumnSummary(column, fixed)
+        return ColumnSummary(replace(column, statistics=statistics), fixed)
 
     def _weights(self) -> WeightSummary:
         name = str(self.task.weight)

@@ -1,0 +1,72 @@
+"""Options of subcommands that write a model: its metadata and its columns."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from branchwise.cli.options import SHARED, check_idle
+from branchwise.data.descriptions import Metadata
+from branchwise.errors import ParameterError, quoted
+from branchwise.train.described_model import DescribedModel
+
+AnyModel = TypeVar("AnyModel", bound=DescribedModel)
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What a model is to hold beside what it predicts."""
+
+    name: str | None = SHARED.option("--name")
+    notes: str | None = SHARED.option("--notes")
+    date: str | None = SHARED.option("--date")
+    drop_unused: bool = SHARED.flag("--drop-unused")
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata that was given."""
+        given = {"name": self.name, "notes": self.notes, "date": self.date}
+        return {name: value for name, value in given.items() if value is not None}
+
+    @property
+    def given(self) -> bool:
+        """Whether any of the options was given."""
+        return bool(self.metadata) or self.drop_unused
+
+    def check(self, output: str | None, output_format: str, **more: bool) -> None:
+        """Reject metadata that a model cannot have, and what would not be seen."""
+        if output is None and output_format == "text":
+            idle = {"--drop-unused": self.drop_unused, **more}
+            check_idle(idle, "without -o FILE, the model file that it is for.")
+        try:
+            Metadata(**self.metadata)
+        except ParameterError as error:
+            raise ParameterError(f"--{error}") from None
+
+    def applied(self, model: AnyModel, **more: str) -> AnyModel:
+        """Return the model with its metadata, and without unused columns."""
+        metadata = self.metadata | more
+        if metadata:
+            model = model.with_metadata(**metadata)
+        return model.drop_unused() if self.drop_unused else model
+
+
+def hash_of_files(paths: Sequence[str]) -> str:
+    """Return the SHA-256 of the bytes of a file, or of the sorted ones of several."""
+    absent = [path for path in paths if not Path(path).is_file()]
+    if absent:
+        raise ParameterError(
+            "--data-hash is that of the bytes of files, and these are none: "
+            f"{quoted(absent)}. Leave it out, or read files."
+        )
+    digests = []
+    for path in paths:
+        with Path(path).open("rb") as file:
+            digests.append(hashlib.file_digest(file, "sha256").hexdigest())
+    if len(digests) == 1:
+        return f"sha256:{digests[0]}"
+    joined = "\n".join(sorted(digests)).encode()
+    return f"sha256:{hashlib.sha256(joined).hexdigest()}"

@@ -1,0 +1,80 @@
+"""Metadata of a model and statistics of its columns, as fields of a model file.
+
+An unknown field is an error: these objects are read by people and by drift checks,
+which would not see what is left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields as fields_of_class
+from typing import Any
+
+from branchwise.data.descriptions import NOTHING_KNOWN, ColumnStatistics, Metadata
+from branchwise.errors import ModelFileError, ParameterError
+from branchwise.model_file.fields import check_known, fields_of, typed
+
+_METADATA = tuple(each.name for each in fields_of_class(Metadata))
+_STATISTICS = tuple(each.name for each in fields_of_class(ColumnStatistics))
+
+
+def read_metadata(document: dict[str, Any]) -> Metadata:
+    """Return the metadata of a file, which earlier files do not have."""
+    if "metadata" not in document:
+        return NOTHING_KNOWN
+    where = "'metadata'"
+    given = fields_of(document["metadata"], where, ())
+    check_known(given, _METADATA, where, "field")
+    for name in given:
+        typed(given, name, where, "text")
+    try:
+        return Metadata(**given)
+    except ParameterError as error:
+        raise ModelFileError(f"in {where}, {str(error).removesuffix('.')}") from None
+
+
+def statistics_fields(statistics: ColumnStatistics) -> dict[str, object]:
+    """Return the statistics of a column as plain values."""
+    fields: dict[str, object] = {
+        "known": statistics.known,
+        "missing": statistics.missing,
+    }
+    if statistics.low is not None and statistics.high is not None:
+        fields |= {"low": _plain(statistics.low), "high": _plain(statistics.high)}
+    return fields
+
+
+def _plain(number: float) -> float | int:
+    """Return a whole number without a point, as those of the tree."""
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def read_statistics(
+    column: dict[str, Any], where: str, is_numeric: bool, has_missing: bool
+) -> ColumnStatistics | None:
+    """Return the statistics of a column, if the file has them."""
+    if "statistics" not in column:
+        return None
+    where = f"'statistics' of {where}"
+    given = fields_of(column["statistics"], where, ("known", "missing"))
+    check_known(given, _STATISTICS, where, "field")
+    known, missing = (
+        typed(given, name, where, "a whole number from 0") for name in _STATISTICS[:2]
+    )
+    if has_missing != (missing > 0):
+        raise ModelFileError(f"{where} contradicts 'has_missing'")
+    span = [
+        typed(given, name, where, "a finite number")
+        for name in given
+        if name in _STATISTICS[2:]
+    ]
+    if len(span) != 2 * (is_numeric and known > 0):
+        raise ModelFileError(
+            f"{where} must have 'low' and 'high' if the column is numeric and has "
+            "known values, and only then"
+        )
+    if not span:
+        return ColumnStatistics(known, missing)
+    low, high = float(given["low"]), float(given["high"])
+    if low > high:
+        raise ModelFileError(f"{where} has a 'low' above its 'high'")
+    return ColumnStatistics(known, missing, low, high)

@@ -1,0 +1,123 @@
+"""Metadata of models, their unused columns, and checks of new tables.
+
+Models of single trees and ensembles share these methods.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, cast
+
+import numpy as np
+
+from branchwise.data.arrays import Ints
+from branchwise.data.descriptions import Metadata
+from branchwise.data.table_schema import Columns, Schema
+
+if TYPE_CHECKING:
+    import datetime as dt
+
+    from branchwise.engines.table_check import TableCheck
+
+#: Stands for metadata that stays as it is, as None takes it away.
+KEEP: Any = "as it is"
+
+
+class DescribedModel:
+    """What is kept with a model beside what it predicts."""
+
+    schema: Schema
+
+    @property
+    def used_columns(self) -> Sequence[int]:
+        """The columns that are split on."""
+        raise NotImplementedError
+
+    def encoded(self, X: object, n_jobs: int | None = None) -> Columns:
+        """Encode the columns that are split on."""
+        raise NotImplementedError
+
+    @property
+    def metadata(self) -> Metadata:
+        """Version of branchwise, name, notes, date and data hash, where known."""
+        return self.schema.metadata
+
+    def with_metadata(
+        self,
+        *,
+        name: str | None = KEEP,
+        notes: str | None = KEEP,
+        date: str | dt.date | None = KEEP,
+        data_hash: str | None = KEEP,
+    ) -> Self:
+        """Return the model with other metadata; it predicts the same.
+
+        Parameters
+        ----------
+        name, notes : str or None
+            Texts of your own; None takes them away.
+        date : str, date, datetime or None
+            A date, or date and time, in ISO 8601. The clock is never read: the same
+            data give the same model file.
+        data_hash : str or None
+            A hash of the training data, such as ``"sha256:..."``.
+        """
+        given = {"name": name, "notes": notes, "date": date, "data_hash": data_hash}
+        changed = {key: value for key, value in given.items() if value is not KEEP}
+        metadata = self.metadata.with_values(**changed)
+        return self._with_schema(replace(self.schema, metadata=metadata))
+
+    def drop_unused(self) -> Self:
+        """Return the model without the columns that it does not split on.
+
+        It predicts the same. A tree without splits keeps its first column. Models of
+        arrays then take arrays of the columns that are left.
+        """
+        kept = list(self.used_columns) or [0]
+        position = np.full(len(self.schema.columns), -1, dtype=np.intp)
+        position[kept] = np.arange(len(kept))
+        columns = tuple(self.schema.columns[at] for at in kept)
+        smaller = self._with_schema(replace(self.schema, columns=columns))
+        smaller._move_columns(position)  # noqa: SLF001
+        return smaller
+
+    def check_table(self, X: object) -> TableCheck:
+        """Compare a table with the training table, by the columns that are split on.
+
+        Parameters
+        ----------
+        X : table or files
+            Rows to predict for, as :func:`~branchwise.predict_rows` takes them: a table
+            in memory, a path, or several.
+
+        Returns
+        -------
+        TableCheck
+            How many cells are missing, unseen or outside of the range of training, by
+            column; ``to_frame()`` is a table of them.
+        """
+        from branchwise.engines.base import is_files
+        from branchwise.engines.cell_counts import TableCounts
+        from branchwise.engines.table_check import TableCheck
+
+        if is_files(X):
+            from branchwise.engines.prediction import FilePredictions
+            from branchwise.files.dataset import StreamedTable
+
+            predictions = FilePredictions(cast("Any", self), StreamedTable.of(X))
+            return TableCheck(self.schema, predictions.all_counts())
+        data = self.encoded(X)
+        counts = TableCounts.of(self.schema, self.used_columns, data)
+        return TableCheck(self.schema, counts)
+
+    def _move_columns(self, position: Ints) -> None:
+        """Renumber the columns of the trees."""
+        raise NotImplementedError
+
+    def _with_schema(self, schema: Schema) -> Self:
+        """Return the model with another schema, and nothing that was prepared."""
+        new = copy.copy(self)  # takes what is pickled, which leaves out caches
+        new.schema = schema
+        return new
