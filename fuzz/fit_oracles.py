@@ -81,7 +81,7 @@ def check_naive(case: Case) -> bool:
 
 
 def _check_id3(case: Case, rows: list[Any], columns: Any) -> bool:
-    model = fitted(case)
+    model = fitted(case, threshold="midpoint")
     if isinstance(model, Refusal):
         return False
     settings = naive.Settings(**case.parameters)

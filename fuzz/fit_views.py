@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from fit_trials import InvariantError, Refusal, fail_unless, fitted, same_bits
 
 #: Depth beyond which the printed tree is broken into pieces.
 DEEPEST_PRINTED = 20
+BOUNDS = {"<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
 def check_text(case: Case) -> bool:
@@ -67,9 +69,10 @@ def _printed_leaf(lines: list[str], row: dict[str, Any]) -> str | None:
 def _asked(question: str, row: dict[str, Any]) -> bool:
     name, op, value = question.split(" ", 2)
     cell = row[name]
-    if op in ("<=", ">"):
-        number = float(value)
-        return cell <= number if op == "<=" else cell > number
+    if op == "not":  # in {...}
+        return not _asked(f"{name} {value}", row)
+    if op in BOUNDS:
+        return bool(BOUNDS[op](cell, float(value)))
     if op == "is":
         return value == "known"
     values = value[1:-1].split(", ") if op == "in" else [value]

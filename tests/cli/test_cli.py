@@ -604,18 +604,18 @@ def test_categorical_columns_keep_their_text(write):
     assert output(*fit, "--categorical", "zip") == (
         "zip = 007: a (2)\nzip = 010: b (1)\n"
     )
-    assert output(*fit) == "zip <= 8.5: a (2)\nzip > 8.5: b (1)\n"
+    assert output(*fit) == "zip <= 8: a (2)\nzip >= 9: b (1)\n"
     both = ["--categorical", "all", "--numeric", "zip"]
-    assert output(*fit, *both).startswith("zip <= 8.5")
+    assert output(*fit, *both).startswith("zip <= 8:")
     assert output(*fit, "--categorical=all").startswith("zip = 007")
 
 
 def test_columns_may_be_named_one_by_one_or_in_a_list(write):
     path = write('a,b,"c,d",y\n1,2,3,x\n4,5,6,z\n')
     fit = ["fit", path, "-t", "y", "-a", "id3", "-q"]
-    assert output(*fit, "--ignore=a,b") == "c,d <= 4.5: x (1)\nc,d > 4.5: z (1)\n"
+    assert output(*fit, "--ignore=a,b") == "c,d <= 4: x (1)\nc,d >= 5: z (1)\n"
     assert output(*fit, "--ignore=a", "--ignore=c,d") == (
-        "b <= 3.5: x (1)\nb > 3.5: z (1)\n"
+        "b <= 3: x (1)\nb >= 4: z (1)\n"
     )
     assert "has no column 'q'" in refusal("fit", path, "-t", "y", "--ignore=a,q")
 
@@ -624,7 +624,7 @@ def test_missing_marks(write):
     path = write("n,y\n1,a\nNA,b\n?,b\n,b\n3,a\n")
     fit = ["fit", path, "-t", "y", "-a", "id3", "-q"]
     text = output(*fit, "--missing", "NA", "--missing", "?")
-    assert text == "n <= 2: a (1)\nn > 2: a (1)\nn is missing: b (3)\n"
+    assert text == "n <= 2: a (1)\nn >= 3: a (1)\nn is missing: b (3)\n"
     # A mark takes the place of the question mark, never of the empty cell.
     document = json.loads(output("schema", path, "--missing=NA", "--format=json"))
     assert document["columns"][0]["values"] == ["1", "3", "?"]
@@ -1004,7 +1004,7 @@ def test_show_as_json(model):
     last = document["rules"][-1]
     assert last["conditions"] == [
         {"column": "outlook", "op": "=", "value": "sunny"},
-        {"column": "humidity", "op": ">", "value": 77.5},
+        {"column": "humidity", "op": ">", "value": 80},
     ]
     assert (last["label"], last["cases"], last["node"]) == ("no", 3, 7)
     assert (document["predicts"], document["pruning"]) == ("classes", None)
@@ -1448,8 +1448,8 @@ def test_collapse_takes_the_numbers_that_show_tells(model):
         "4  |   windy = FALSE: yes (3)\n"
         "5  |   windy = TRUE: no (2)\n"
         "3  outlook = sunny: no (5/2)\n"
-        "6  |   humidity <= 77.5: yes (2)\n"
-        "7  |   humidity > 77.5: no (3)\n"
+        "6  |   humidity <= 80: yes (2)\n"
+        "7  |   humidity >= 81: no (3)\n"
     )
     assert output("prune", tree, "--collapse", "3", "-q") == (
         "outlook = overcast: yes (4)\n"

@@ -23,7 +23,7 @@ def trees(tmp_path):
 
 def test_with_and_without_rows(trees):
     text = output("diff", *trees)
-    assert text.endswith("splits on humidity <= 77.5 -> no (5/2)\n")
+    assert text.endswith("splits on humidity <= 80 -> no (5/2)\n")
     assert "Answers" not in text
     text = output("diff", *trees, WEATHER)
     assert (

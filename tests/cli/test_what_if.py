@@ -25,7 +25,7 @@ def test_the_smallest_change(tree):
         "Now: no (no 100 %)\n"
         "\n"
         "yes (yes 100 %) if this changes:\n"
-        "  - humidity from 85 to 77.5 or less\n"
+        "  - humidity from 85 to 80 or less\n"
         "Cost 2.\n"
     )
     first = output("what-if", tree, WEATHER)

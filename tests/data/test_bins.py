@@ -136,7 +136,7 @@ def test_invalid_columns_are_not_binned(name, value):
 
 def test_few_numbers_keep_their_exact_cuts():
     iris = datasets.load("iris")
-    exact = fit_tree(iris.X, iris.y)
+    exact = fit_tree(iris.X, iris.y, Recipe())
     assert fit_tree(iris.X, iris.y, Recipe(max_bins=200)).tree == exact.tree
     assert fit_tree(iris.X, iris.y, Recipe(max_bins=4)).tree != exact.tree
 

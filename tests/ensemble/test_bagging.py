@@ -64,7 +64,8 @@ def test_trees_are_those_of_the_estimator(estimator: Any) -> None:
 
 def test_the_same_as_a_forest_without_draws_of_columns() -> None:
     X, y = mixed()
-    bagged = BaggedTrees(n_estimators=5, oob_score=True).fit(X, y)
+    tree = CARTClassifier(threshold="midpoint")
+    bagged = BaggedTrees(estimator=tree, n_estimators=5, oob_score=True).fit(X, y)
     forest = RandomForestClassifier(n_estimators=5, max_features=None).fit(X, y)
     assert content(bagged) == content(forest)
     assert bagged.oob_score_ == forest.out_of_bag().score

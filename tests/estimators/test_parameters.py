@@ -106,7 +106,7 @@ TRIES: dict[str, list[Try]] = {
     "max_leaf_nodes": [Try(3)],
     "max_p_value": [Try(0.001)],
     "group_values": [Try(True)],
-    "threshold": [Try("readable")],
+    "threshold": [Try("midpoint")],
     "prune": [Try(False)],
     "pruning": [
         Try("error-based"),
@@ -269,7 +269,7 @@ GROWING = {
     "--min-gain": Row("--min-gain 0.5"),
     "--max-p-value": Row("--max-p-value 1e-9"),
     "--group-values": Row("--group-values", C45),
-    "--threshold": Row("--threshold readable"),
+    "--threshold": Row("--threshold midpoint"),
     "--missing-policy": Row("--missing-policy error"),
     "--unseen-policy": Row("--unseen-policy error"),
     "--max-bins": Row("--max-bins 2"),
@@ -413,7 +413,7 @@ OWN = {
         for option in C45_ONLY
     },
     # What only a model file and its predictions have.
-    ("tune", "--threshold"): Row("--threshold readable", BEST, usual=True),
+    ("tune", "--threshold"): Row("--threshold midpoint", BEST, usual=True),
     ("tune", "--unseen-policy"): Row("--unseen-policy error", BEST, usual=True),
     ("tune", "--probabilities"): Row("--probabilities laplace", BEST, usual=True),
     ("evaluate", "--compare"): Row("--compare cart"),

@@ -41,7 +41,7 @@ def test_in_words():
         "Only the new tree splits on temperature.\n"
         "\n"
         "Split changed: 1\n"
-        "  - where outlook = rainy: splits on windy -> splits on temperature <= 66.5\n"
+        "  - where outlook = rainy: splits on windy -> splits on temperature <= 66\n"
         "\n"
         "Size changed: 3\n"
         "\n"
@@ -52,7 +52,7 @@ def test_in_words():
         "  no   yes     1\n"
         "  yes  yes     9\n"
         "  - row 13: no (outlook = rainy and windy = TRUE) -> yes (outlook = rainy and "
-        "temperature > 66.5)"
+        "temperature >= 67)"
     )
 
 
@@ -119,12 +119,10 @@ def kinds(old, new):
 def test_splits_that_come_and_go():
     short = OLD.collapse_nodes(3)
     assert kinds(OLD, short) == {
-        "split removed": [
-            "where outlook = sunny: splits on humidity <= 77.5 -> no (5/2)"
-        ]
+        "split removed": ["where outlook = sunny: splits on humidity <= 80 -> no (5/2)"]
     }
     assert kinds(short, OLD) == {
-        "split added": ["where outlook = sunny: no (5/2) -> splits on humidity <= 77.5"]
+        "split added": ["where outlook = sunny: no (5/2) -> splits on humidity <= 80"]
     }
 
 
@@ -132,17 +130,17 @@ def test_thresholds_and_predictions_that_move():
     old = fit_tree({"n": [1, 2, 3, 4]}, ["p", "p", "q", "q"])
     moved = fit_tree({"n": [1, 2, 3, 4]}, ["p", "p", "p", "q"])
     assert kinds(old, moved) == {
-        "threshold changed": ["at the root: splits on n <= 2.5 -> splits on n <= 3.5"],
+        "threshold changed": ["at the root: splits on n <= 2 -> splits on n <= 3"],
         "size changed": [
-            "where n <= 3.5: 2 cases -> 3 cases",
-            "where n > 3.5: 2 cases -> 1 case",
+            "where n <= 3: 2 cases -> 3 cases",
+            "where n >= 4: 2 cases -> 1 case",
         ],
     }
     turned = fit_tree({"n": [1, 2, 3, 4]}, ["q", "q", "p", "p"])
     assert kinds(old, turned) == {
         "prediction changed": [
-            "where n <= 2.5: p (2) -> q (2)",
-            "where n > 2.5: q (2) -> p (2)",
+            "where n <= 2: p (2) -> q (2)",
+            "where n >= 3: q (2) -> p (2)",
         ]
     }
 
@@ -198,7 +196,7 @@ def test_numbers():
     new = fit_tree({"n": [1, 2]}, [1.0, 2.5], NUMBERS)
     diff = old.diff(new, {"n": [1, 2]}, [1.0, 2.0])
     assert diff.predictions.largest_difference == 0.5
-    assert "R^2: 1 -> 0.5\nLargest change: 0.5\n  - row 1: 2 (n > 1.5) -> 2.5" in str(
+    assert "R^2: 1 -> 0.5\nLargest change: 0.5\n  - row 1: 2 (n >= 2) -> 2.5" in str(
         diff
     )
     classes = fit_tree({"n": [1, 2]}, ["p", "q"])

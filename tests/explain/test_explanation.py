@@ -37,7 +37,7 @@ HOT = {"outlook": "sunny", "temperature": 71, "humidity": 85, "windy": "TRUE"}
 HOT_TEXT = (
     "Prediction: no (no 100 %)\n"
     "  1. outlook = sunny\n"
-    "  2. humidity > 77.5 (it is 85)\n"
+    "  2. humidity >= 81 (it is 85)\n"
     "Leaf 7 has 3 training cases: no 3. Share of no: 100 %, 95 % interval (Wilson) "
     "43.9 % to 100 %."
 )
@@ -206,10 +206,10 @@ def test_a_surrogate_replaces_a_split():
     X = {"n": [1, 2, 3, 4], "m": [10, 20, 30, 40], "u": ["x", "x", "y", "z"]}
     model = fit_tree(X, ["p", "p", "q", "q"], replace(CART, missing="surrogate"))
     assert last_step(model, {"n": None, "m": 20, "u": "y"}) == (
-        "n is missing: replaced by the surrogate m <= 25 (it is 20): n <= 2.5"
+        "n is missing: replaced by the surrogate m <= 25 (it is 20): n <= 2"
     )
     assert last_step(model, {"n": None, "m": None, "u": "y"}) == (
-        "n is missing: replaced by the surrogate u in {y, z} (it is y): n > 2.5"
+        "n is missing: replaced by the surrogate u in {y, z} (it is y): n >= 3"
     )
     assert "the largest branch" in last_step(model, {"n": None, "m": None, "u": None})
 
@@ -269,7 +269,7 @@ def test_numbers_have_an_interval_of_the_mean():
     explained = model.model_.explain({"n": 1}, level=0.9)
     assert str(explained) == (
         "Prediction: 1.5\n"
-        "  1. n <= 2.5 (it is 1)\n"
+        "  1. n <= 2 (it is 1)\n"
         "Leaf 1 has 2 training cases: mean 1.5, standard deviation 0.5; 90 % interval "
         "of the mean (Student) -1.6569 to 4.6569."
     )

@@ -28,7 +28,7 @@ from branchwise import (
 from branchwise.data.table_schema import Column, Schema
 from branchwise.explain import solver as search
 from branchwise.explain.constraints import threshold_span
-from branchwise.recipe import CART
+from branchwise.recipe import CART, ID3
 from tree_builder import TreeBuilder
 from what_if_models import (
     LETTERS,
@@ -54,7 +54,7 @@ def domain(model: Model, name: str, now: Any, constraints: dict[str, Any]) -> li
             ].tolist()
         known = [threshold for threshold in thresholds if not math.isnan(threshold)]
         values = [*known, *(math.nextafter(threshold, math.inf) for threshold in known)]
-        if name in constraints.get("whole", ()):
+        if column.is_whole or name in constraints.get("whole", ()):
             values = [float(number) for number in range(-1, 8)]
         elif now is None:
             # A missing number may become any: also one between all thresholds.
@@ -246,7 +246,7 @@ def test_the_words_of_changes():
         "Cost 1.\n"
         "\n"
         "yes (yes 100 %) also if this changes:\n"
-        "  - humidity from 85 to 77.5 or less\n"
+        "  - humidity from 85 to 80 or less\n"
         "Cost 1.\n"
         "\n"
         "yes (yes 100 %) also if this changes:\n"
@@ -262,7 +262,7 @@ def test_the_words_of_changes():
 
 def test_costs_decide_first_and_the_first_column_last():
     cheap = MODEL.what_if(HOT, costs={"outlook": 2})
-    assert [str(c) for c in cheap.changes] == ["humidity from 85 to 77.5 or less"]
+    assert [str(c) for c in cheap.changes] == ["humidity from 85 to 80 or less"]
     table = {("sunny", "overcast"): 5.0}
     assert MODEL.what_if(HOT, costs={"outlook": table}).changes[0].column == "humidity"
     # Two columns for the price of one, where the other is forbidden.
@@ -276,8 +276,9 @@ def test_costs_decide_first_and_the_first_column_last():
 
 
 def test_a_number_lands_on_the_next_float():
+    midpoints = replace(ID3, threshold="midpoint")
     X = {"n": [1.0, 2.0, 3.0, 4.0]}
-    model = fit_tree(X, ["a", "a", "b", "b"])
+    model = fit_tree(X, ["a", "a", "b", "b"], midpoints)
     (change,) = model.what_if({"n": 1.0}).changes
     assert change.new == math.nextafter(2.5, math.inf)
     assert str(change) == "n from 1 to more than 2.5"
@@ -287,14 +288,22 @@ def test_a_number_lands_on_the_next_float():
     assert (change.new, str(change)) == (3.0, "n from 1 to 3 or more")
     (change,) = model.what_if({"n": 4.0}, whole="n").changes
     assert (change.new, str(change)) == (2.0, "n from 4 to 2 or less")
-    between = fit_tree({"n": [1.0, 2.0, 3.0]}, ["a", "b", "a"])
+    between = fit_tree({"n": [1.0, 2.0, 3.0]}, ["a", "b", "a"], midpoints)
     (change,) = between.what_if({"n": 1.0}).changes
     assert str(change) == "n from 1 to more than 1.5 and at most 2.5"
     (change,) = between.what_if({"n": 1.0}, whole=["n"]).changes
     assert str(change) == "n from 1 to 2"
-    wide = fit_tree({"n": [0.0, 10.0, 20.0]}, ["a", "b", "a"])
+    wide = fit_tree({"n": [0.0, 10.0, 20.0]}, ["a", "b", "a"], midpoints)
     (change,) = wide.what_if({"n": 0.0}, whole=["n"]).changes
     assert str(change) == "n from 0 to 6 to 15"
+
+
+def test_numbers_that_were_whole_in_training_stay_whole():
+    model = fit_tree({"n": [1.0, 2.0, 3.0, 4.0]}, ["a", "a", "b", "b"])
+    (change,) = model.what_if({"n": 1.0}).changes
+    assert (change.new, str(change)) == (3.0, "n from 1 to 3 or more")
+    (change,) = model.what_if({"n": 3.5}).changes
+    assert (change.new, str(change)) == (2.0, "n from 3.5 to 2 or less")
 
 
 def test_numbers_at_the_end_of_the_scale():
@@ -313,9 +322,7 @@ def test_a_range_of_numbers():
     for target in (">= 15", "> 15", (15, 25), "15 to 25", (15, None), "< 30"):
         result = model.what_if({"n": 1}, target)
         assert result.best.prediction == (10 if target == "< 30" else 20), target
-    assert (
-        str(model.what_if({"n": 1}, (25, 30)).changes[0]) == "n from 1 to more than 2.5"
-    )
+    assert str(model.what_if({"n": 1}, (25, 30)).changes[0]) == "n from 1 to 3 or more"
     assert not model.what_if({"n": 1}, "> 30")
     assert model.what_if({"n": 1}, ">= 30")
 

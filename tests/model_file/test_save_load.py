@@ -173,7 +173,9 @@ def test_models_of_numbers_come_back(recipe, tmp_path):
 
 def test_a_model_of_numbers_in_full(tmp_path):
     X = {"road": ["town"] * 2 + ["land"] * 2, "rain": [0.5, 4.0, None, None]}
-    recipe = replace(CART, criterion="variance", missing="largest")
+    recipe = replace(
+        CART, criterion="variance", missing="largest", threshold="midpoint"
+    )
     model = fit_tree(X, [70.0, 10.0, 90.0, 150.0], recipe, target_name="speed")
     model.save(tmp_path / "speed.json")
     version = branchwise.__version__.encode()

@@ -139,7 +139,7 @@ def test_every_node_is_drawn(weather):
     ]  # fmt: skip
     assert picture.note[:3] == ["14 cases", "4 cases", "5 cases"]
     assert picture.label[:2] == ["", "overcast"]
-    assert picture.way(6) == "humidity ≤ 77.5"
+    assert picture.way(6) == "humidity ≤ 80"
 
 
 def test_what_is_left_out_is_counted(weather):
@@ -242,7 +242,7 @@ def test_missing_values_may_ask_other_columns():
         CARTClassifier(missing="surrogate", max_depth=2).fit(table.X, table.y).model_
     )
     picture = drawing(model.view())
-    assert picture.missing(0) == "missing values: surrogates, else > 2.45"
+    assert picture.missing(0) == "missing values: surrogates, else > 2.4"
 
 
 def test_missing_values_may_be_refused():
@@ -379,8 +379,8 @@ def test_a_picture_in_full(weather):
         "windy = FALSE: yes (3)",
         "windy = TRUE: no (2)",
         "outlook = sunny: no (5/2); splits on humidity",
-        "humidity ≤ 77.5: yes (2)",
-        "humidity > 77.5: no (3)",
+        "humidity ≤ 80: yes (2)",
+        "humidity ≥ 81: no (3)",
     ]
     picture = drawing(weather.view())
     assert texts(root, "h") == picture.head

@@ -46,8 +46,8 @@ def test_box(weather):
         "│   ├── windy = FALSE: yes (3)\n"
         "│   └── windy = TRUE: no (2)\n"
         "└── outlook = sunny\n"
-        "    ├── humidity <= 77.5: yes (2)\n"
-        "    └── humidity > 77.5: no (3)"
+        "    ├── humidity <= 80: yes (2)\n"
+        "    └── humidity >= 81: no (3)"
     )
 
 
@@ -58,8 +58,8 @@ def test_markdown(weather):
         "  - windy = FALSE: **yes (3)**\n"
         "  - windy = TRUE: **no (2)**\n"
         "- outlook = sunny\n"
-        "  - humidity ≤ 77.5: **yes (2)**\n"
-        "  - humidity \\> 77.5: **no (3)**"
+        "  - humidity ≤ 80: **yes (2)**\n"
+        "  - humidity ≥ 81: **no (3)**"
     )
 
 

@@ -47,15 +47,15 @@ def test_a_view_in_full(weather):
         "sunny",
         "FALSE",
         "TRUE",
-        "≤ 77.5",
-        "> 77.5",
+        "≤ 80",
+        "≥ 81",
     ]
     assert nodes["summary"][0] == "yes (14/5)"
     assert nodes["prediction"][:2] == ["yes", "yes"]
     assert nodes["tally"][:2] == ["14 cases, 5 errors", "4 cases"]
     assert seen["shortened"] == {}
     assert nodes["weights"][0] == [5, 9]
-    assert nodes["threshold"][3] == 77.5
+    assert nodes["threshold"][3] == 80
     assert nodes["threshold"][0] is None
     assert nodes["impurity"][0] == pytest.approx(entropy([5, 9]))
     assert nodes["gain"][0] == pytest.approx(0.24674981977443933)

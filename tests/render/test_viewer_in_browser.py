@@ -83,7 +83,7 @@ def test_a_small_tree_is_drawn_whole(show, weather):
     )
     leaf = page.locator("#node-7")
     assert leaf.get_attribute("aria-label") == (
-        "humidity > 77.5: prediction no, 3 of 3 cases, 100 %"
+        "humidity ≥ 81: prediction no, 3 of 3 cases, 100 %"
     )
     assert leaf.get_attribute("aria-level") == "3"
     assert leaf.get_attribute("aria-expanded") is None
@@ -104,7 +104,7 @@ def test_a_click_tells_about_a_node(show, weather):
     assert "outlook = sunny" in about
     page.click("#node-7")
     about = page.locator("#about").inner_text()
-    assert "humidity > 77.5" in about
+    assert "humidity ≥ 81" in about
     assert page.locator("#path").inner_text().split("\n")[-1] == "no"
     page.click("#path [data-goto='3']")
     assert selected(page) == 3
@@ -216,11 +216,11 @@ def test_a_case_is_typed_and_watched(show, weather):
     page = show(weather)
     page.click("#tab-case")
     labelled(page, "outlook").select_option(label="sunny")
-    labelled(page, "humidity").fill("77.5")
+    labelled(page, "humidity").fill("80")
     assert page.locator("#result .prediction").inner_text() == "yes"
     assert page.locator(".card.arrived").get_attribute("id") == "node-6"
     assert page.locator("#links path.on-way").count() == 2
-    labelled(page, "humidity").fill("77.6")
+    labelled(page, "humidity").fill("80.1")
     assert page.locator("#result .prediction").inner_text() == "no"
     labelled(page, "humidity").fill("")
     assert page.locator(".card.arrived").get_attribute("id") == "node-3"
@@ -595,7 +595,7 @@ def test_a_notebook_shows_it_in_a_frame(show, weather):
     page = show(f"<!doctype html><body>{weather._repr_html_()}</body>")
     frame = page.frame_locator("iframe")
     frame.locator("#node-7").click()
-    assert "humidity > 77.5" in frame.locator("#about").inner_text()
+    assert "humidity ≥ 81" in frame.locator("#about").inner_text()
 
 
 def test_a_notebook_says_that_a_large_tree_goes_on(show):
@@ -617,7 +617,7 @@ def test_a_tree_of_one_leaf(show):
 
 def test_without_scripts_there_is_text(show, weather):
     page = show(weather, java_script_enabled=False)
-    assert "humidity > 77.5: no (3)" in page.locator("noscript").inner_text()
+    assert "humidity >= 81: no (3)" in page.locator("noscript").inner_text()
 
 
 def test_dates_are_typed_and_shown(show):

@@ -294,11 +294,11 @@ def test_numbers_have_weighted_means_of_cases():
     )
     assert str(model) == (
         "x <= 5: 1 (weighted mean of 2 cases)\n"
-        "x > 5: 5.25 (weighted mean of 2 cases, ± 0.433)"
+        "x >= 6: 5.25 (weighted mean of 2 cases, ± 0.433)"
     )
     low, high = model.rules()
     assert str(high) == (
-        "if x > 5 then 5.25 (weighted mean of 2 cases, weighted standard deviation "
+        "if x >= 6 then 5.25 (weighted mean of 2 cases, weighted standard deviation "
         "0.433)"
     )
     assert low.sentence() == (

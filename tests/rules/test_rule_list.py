@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.prune.error_based import Estimate
+from branchwise.recipe import ID3
 from branchwise.rules import generalise
 from branchwise.rules.generalise import (
     Candidate,
@@ -572,7 +574,8 @@ def test_notes_say_what_missing_values_do():
 
 def weather() -> tuple[RuleList, Any, Any]:
     data = datasets.load("weather")
-    model = fit_tree(data.X, data.y, target_name="play")
+    recipe = replace(ID3, threshold="midpoint")
+    model = fit_tree(data.X, data.y, recipe, target_name="play")
     return model.generalised_rules(data.X, data.y), data.X, data.y
 
 

@@ -201,8 +201,8 @@ def test_without_simplify_everything_is_as_it_was():
         "if outlook = overcast then yes (4 of 4 cases, 100 %)",
         "if outlook = rainy and windy = FALSE then yes (3 of 3 cases, 100 %)",
         "if outlook = rainy and windy = TRUE then no (2 of 2 cases, 100 %)",
-        "if outlook = sunny and humidity <= 77.5 then yes (2 of 2 cases, 100 %)",
-        "if outlook = sunny and humidity > 77.5 then no (3 of 3 cases, 100 %)",
+        "if outlook = sunny and humidity <= 80 then yes (2 of 2 cases, 100 %)",
+        "if outlook = sunny and humidity >= 81 then no (3 of 3 cases, 100 %)",
     ]
 
 
@@ -211,7 +211,7 @@ def test_without_simplify_everything_is_as_it_was():
 
 def test_a_sentence_with_coverage_and_confidence():
     assert weather().rules()[3].sentence() == (
-        "If outlook is sunny and humidity is at most 77.5, then play is yes (2 of 2 "
+        "If outlook is sunny and humidity is at most 80, then play is yes (2 of 2 "
         "training cases, 100 %; covers 14 % of all; 95 % interval 34-100 %)."
     )
 
@@ -222,15 +222,15 @@ def test_sentences_of_numbers():
     model = fit_tree(X, [1.0, 2.0, 4.0, 9.5, 9.5], recipe, target_name="y")
     assert [rule.sentence() for rule in model.rules(simplify=True)] == [
         (
-            "If x is at most 2.5, then y is 1.5 on average (2 training cases, standard "
+            "If x is at most 2, then y is 1.5 on average (2 training cases, standard "
             "deviation 0.5; covers 40 % of all)."
         ),
         (
-            "If x is above 2.5 and at most 5.5, then y is 4 on average (1 training "
+            "If x is at least 3 and at most 5, then y is 4 on average (1 training "
             "case, standard deviation 0; covers 20 % of all)."
         ),
         (
-            "If x is above 5.5, then y is 9.5 on average (2 training cases, standard "
+            "If x is at least 6, then y is 9.5 on average (2 training cases, standard "
             "deviation 0; covers 40 % of all)."
         ),
     ]
@@ -445,7 +445,7 @@ def test_a_table_of_rules():
         *("coverage", "confidence", "low", "high", "node"),
     ]
     assert columns["rule"] == [1, 2, 3, 4, 5]
-    assert columns["conditions"][3] == "outlook = sunny and humidity <= 77.5"
+    assert columns["conditions"][3] == "outlook = sunny and humidity <= 80"
     assert columns["label"] == ["yes", "yes", "no", "yes", "no"]
     assert columns["cases"] == columns["right"] == [4, 3, 2, 2, 3]
     assert columns["coverage"] == [4 / 14, 3 / 14, 2 / 14, 2 / 14, 3 / 14]
@@ -501,7 +501,7 @@ def test_json_has_every_number():
     fourth = document["rules"][3]
     assert fourth["conditions"] == [
         {"column": "outlook", "op": "=", "value": "sunny"},
-        {"column": "humidity", "op": "<=", "value": 77.5},
+        {"column": "humidity", "op": "<=", "value": 80.0},
     ]
     assert fourth["counts"] == [
         {"class": "no", "cases": 0.0},

@@ -232,13 +232,13 @@ def test_rules_that_predict_numbers():
     model = fit_tree(X, [1.0, 2.0, 4.0, 9.5, 9.5], recipe)
     rules = model.rules()
     assert [str(rule) for rule in rules] == [
-        "if x <= 2.5 then 1.5 (2 cases, standard deviation 0.5)",
-        "if x > 2.5 and x <= 5.5 then 4 (1 case, standard deviation 0)",
-        "if x > 5.5 then 9.5 (2 cases, standard deviation 0)",
+        "if x <= 2 then 1.5 (2 cases, standard deviation 0.5)",
+        "if x >= 3 and x <= 5 then 4 (1 case, standard deviation 0)",
+        "if x >= 6 then 9.5 (2 cases, standard deviation 0)",
     ]
     first = rules[0]
     assert (first.label, first.n, first.counts, first.deviation) == (1.5, 2.0, {}, 0.5)
-    assert first.conditions == (Condition("x", "<=", 2.5),)
+    assert first.conditions == (Condition("x", "<=", 2.0),)
     assert all(type(rule.label) is float for rule in rules)
     single = fit_tree(X, [1.0, 2.0, 4.0, 9.5, 9.5], replace(recipe, max_depth=0))
     assert [str(rule) for rule in single.rules()] == [

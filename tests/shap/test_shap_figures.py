@@ -14,7 +14,7 @@ plt = pytest.importorskip("matplotlib.pyplot")
 from branchwise.plot import plot_shap  # noqa: E402
 
 WEATHER = datasets.load("weather")
-MODEL = ID3Classifier().fit(WEATHER.X, WEATHER.y).model_
+MODEL = ID3Classifier(threshold="midpoint").fit(WEATHER.X, WEATHER.y).model_
 NUMBERS = CARTRegressor().fit(WEATHER.X, np.arange(14) * 1.5).model_
 HOT = {"outlook": "sunny", "temperature": 71, "humidity": 85, "windy": "TRUE"}
 SVG = "{http://www.w3.org/2000/svg}"

@@ -24,7 +24,7 @@ from branchwise.shap import shap_values
 from branchwise.shap.shap_values import ShapValues
 
 WEATHER = datasets.load("weather")
-MODEL = ID3Classifier().fit(WEATHER.X, WEATHER.y).model_
+MODEL = ID3Classifier(threshold="midpoint").fit(WEATHER.X, WEATHER.y).model_
 NUMBERS = CARTRegressor().fit(WEATHER.X, np.arange(14) * 1.5).model_
 HOT = {"outlook": "sunny", "temperature": 71, "humidity": 85, "windy": "TRUE"}
 HOT_TEXT = (

@@ -80,7 +80,7 @@ def random_recipe(rng: random.Random, kind: str, weights) -> tuple[Recipe, Setti
             pruned=recipe.collapse,
         )
     leaf = rng.choice([1, 1, 2])
-    bars["min_samples_leaf"] = leaf
+    bars |= {"min_samples_leaf": leaf, "threshold": "midpoint"}
     told = replace(told, min_leaf=leaf)
     if kind in ("cart", "numbers"):
         numbers = kind == "numbers"

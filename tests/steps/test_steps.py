@@ -225,7 +225,7 @@ def test_the_first_of_equals_is_taken():
 
 def test_the_lowest_of_equal_thresholds_is_taken():
     text = text_of(ID3, {"x": [1.0, 2.0, 3.0]}, ["n", "y", "n"])
-    assert "The best is 1.5, the lowest of 2 that are equally good." in text
+    assert "The best is 1, the lowest of 2 that are equally good." in text
 
 
 def test_a_split_at_gain_0():

@@ -196,7 +196,7 @@ class TreeEstimator(FittedEstimator):
     order: Mapping[Any, Sequence[Any]] | None = None
     missing: Policy = "branch"
     unseen: Policy = "node"
-    threshold: str = "midpoint"
+    threshold: str = "readable"
     max_bins: int | None = None
     max_leaf_nodes: int | None = None
     max_p_value: float | None = None

@@ -232,7 +232,8 @@ class Constraints:
             scale, typical = (
                 threshold_span(tree, index, column) if column.is_numeric else (1.0, 0.0)
             )
-            whole = column.name in self.whole or column.date is not None
+            # Numbers that were whole in training are whole in words, too.
+            whole = column.is_whole or column.name in self.whole
             domains[index] = FeatureDomain(
                 index, column, value, cell, start, cost, weight, scale, whole, typical
             )

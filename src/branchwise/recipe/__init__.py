@@ -200,7 +200,7 @@ def _nearly(cases: float) -> float:
     return cases * (1 - TIE)
 
 
-ID3 = Recipe()
+ID3 = Recipe(threshold="readable")
 C45 = Recipe(
     "C4.5",
     "gain_ratio",
@@ -214,7 +214,14 @@ C45 = Recipe(
     collapse=True,
     pruning="error-based",
 )
-CART = Recipe("CART", "gini", missing="learned", unseen="largest", branching="two-way")
+CART = Recipe(
+    "CART",
+    "gini",
+    missing="learned",
+    unseen="largest",
+    branching="two-way",
+    threshold="readable",
+)
 #: By the names of the command line.
 RECIPES = {
     "id3": ID3,

@@ -19,10 +19,11 @@ Loss = Literal["squared_error", "poisson", "log_loss"]
 NUMBER_LOSSES = choice(("squared_error", "poisson"))
 
 #: The recipes of trees that ensembles are made of, by the names of the command line.
+#: Thresholds of hundreds of trees are rarely read: these are midpoints.
 BASES: dict[str, Recipe] = {
-    "id3": ID3,
+    "id3": replace(ID3, threshold="midpoint"),
     "c4.5": replace(unpruned(C45), min_samples_branch=1),
-    "cart": CART,
+    "cart": replace(CART, threshold="midpoint"),
 }
 
 
@@ -151,7 +152,7 @@ class EnsembleRecipe:
     margins of the ``loss``, each round from its own sample of ``max_samples`` rows.
     """
 
-    tree: Recipe = CART
+    tree: Recipe = BASES["cart"]
     n_estimators: int = 100
     max_features: int | float | str | None = "sqrt"
     bootstrap: bool = True
@@ -280,7 +281,7 @@ def gradient_recipe(loss: Loss, given: Mapping[str, Any]) -> EnsembleRecipe:
     """Return the recipe of gradient boosting, by the parameters of the estimators."""
     subsample = given.get("subsample", 1.0)
     PARAMETERS["subsample"].check(subsample)
-    regression = replace(CART, criterion="variance")
+    regression = replace(BASES["cart"], criterion="variance")
     return EnsembleRecipe(
         **_own_fields(
             {"max_features": None, **given},

@@ -34,7 +34,6 @@ from branchwise.text.blocks import (
 )
 from branchwise.text.conditions import (
     Condition,
-    listed,
     mean,
     phrase,
     without_column,
@@ -338,15 +337,7 @@ def row_name(condition: Condition | None) -> str:
         return "(known)"
     if condition.op == "is missing":
         return "(missing)"
-    of = condition.of
-    if of is not None and (of.kind == "ordinal" or of.date is not None):
-        return without_column(condition.worded)
-    if isinstance(condition.value, tuple):
-        return listed(condition.value)
-    if condition.value is None:
-        return condition.op
-    value = word(condition.value)
-    return value if condition.op == "=" else f"{condition.op} {value}"
+    return without_column(condition.worded)
 
 
 def _notes(candidate: Candidate, context: Context) -> list[str]:

@@ -125,7 +125,7 @@ def _demand(condition: Condition, limit: int, typeset: bool = False) -> str:
 
 
 def said(condition: Condition, limit: int = SHOWN_VALUES) -> str:
-    """Write a condition as a part of a sentence: ``humidity is at most 77.5``."""
+    """Write a condition as a part of a sentence: ``humidity is at most 80``."""
     condition = condition.worded
     column, value = word(condition.column), condition.value
     if condition.op in ("within", "from"):
