@@ -40,7 +40,7 @@ RECOGNISED = (
     *("DD.Mon.YYYY", "DD. Mon YYYY", "Mon DD, YYYY", "YYYY-Mon-DD"),
 )
 #: English and German names of months, by their first three letters.
-_MONTHS = {
+MONTHS = {
     name: month
     for month, names in enumerate(
         (
@@ -233,7 +233,7 @@ def _year(groups: Mapping[str, Any]) -> int:
 def _month(groups: Mapping[str, Any]) -> int:
     if groups.get("month") is not None:
         return int(groups["month"])
-    return _MONTHS[groups["name"].lower()[:3]]
+    return MONTHS[groups["name"].lower()[:3]]
 
 
 def _time_of_day(groups: Mapping[str, Any]) -> int:

@@ -19,7 +19,7 @@ from branchwise.data.encode import encode_columns, plain_cells
 from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ExportError, ParameterError, quoted
-from branchwise.export.dates import check_dates, number_of
+from branchwise.export.dates import number_of
 from branchwise.export.plan import (
     LINK_TOLERANCE,
     LINK_ZERO,
@@ -251,7 +251,6 @@ class Target:
     ``runners`` are all tried. A target that cannot hold every row says in ``domain``
     which it holds; ``fitting`` returns the nearest such row, or None. ``rounding`` is
     by how much numbers may differ, where a program adds them up in its own way.
-    ``without_dates`` says what to do with columns of dates where the target has none.
     """
 
     name: str
@@ -263,13 +262,6 @@ class Target:
     fitting: Callable[[Plan, Row], Row | None] | None = None
     domain: str = ""
     rounding: Callable[[Plan], float] = lambda _: 0.0
-    without_dates: str | None = None
-
-    def written(self, plan: Plan, options: Options) -> bytes:
-        """Return the export; raise if the target has no dates and the plan has."""
-        if self.without_dates is not None:
-            check_dates(plan, self.name, self.without_dates)
-        return self.write(plan, options)
 
     def options(self, given: Mapping[str, str]) -> Options:
         """Return all options: those given, checked, and the defaults of the others."""

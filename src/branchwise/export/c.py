@@ -20,7 +20,7 @@ from branchwise.export.code_writer import (
     whole_within_doubles,
     wrapped,
 )
-from branchwise.export.dates import NO_DATES
+from branchwise.export.dates import number_of, units_note
 from branchwise.export.plan import Cell, Field, Plan, Row
 from branchwise.export.statements import Piece, Table, Test
 from branchwise.text.as_html import page
@@ -156,6 +156,8 @@ def _serialised(plan: Plan, rows: Sequence[Row]) -> bytes:
 
 
 def _cell(field: Field, cell: Cell) -> bytes:
+    if field.date is not None:
+        return struct.pack("=d", number_of(field.date, cell))
     if field.kind == "number":
         return struct.pack("=d", float("nan") if cell is None else float(cell))
     if field.kind == "boolean":
@@ -393,7 +395,8 @@ def _field(source: CSource, strings: Strings, position: int) -> dict[str, Any]:
     return {
         "name": name,
         "member": _MEMBERS[field.kind].format(name),
-        "note": comment(label_word(field.name)),
+        "note": comment(label_word(field.name)) + units_note(field),
+        "is_date": field.date is not None,
         "kind": field.kind,
         "numeric": field.numeric,
         "cell": source.cell(position),
@@ -403,4 +406,4 @@ def _field(source: CSource, strings: Strings, position: int) -> dict[str, Any]:
     }
 
 
-TARGET = Target("c", ".c", write, runner, {"name": ("tree",)}, without_dates=NO_DATES)
+TARGET = Target("c", ".c", write, runner, {"name": ("tree",)})

@@ -259,7 +259,9 @@ class Source(ABC):
             else:
                 starts = first if offset == 0 or statement.fractional else following
                 line = starts.format(self.any_of(arm.tests))
-                yield f"{indent}{_indented(line, indent)}"
+                dated = any(self._is_date(test) for test in arm.tests)
+                note = self.note(self._in_words(arm.tests)) if dated else ""
+                yield f"{indent}{_indented(line, indent)}{note}"
             yield from self._block(arm.body, depth + 1)
             if self.end is not None and (statement.fractional or arm is arms[-1]):
                 yield f"{indent}{self.end}"
@@ -331,6 +333,10 @@ class Source(ABC):
         tests_in_words = " or ".join(self._test_in_words(test) for test in tests)
         return f"{label_word(about)}: {tests_in_words}" if about else tests_in_words
 
+    def _is_date(self, test: Test) -> bool:
+        bound = test.kind in ("up to", "above")
+        return bound and self.plan.fields[test.field].date is not None
+
     def _test_in_words(self, test: Test) -> str:
         if test.kind == "went":
             words = {STOP: "no branch", EVERY_BRANCH: "every branch"}
@@ -339,7 +345,9 @@ class Source(ABC):
             values = self.plan.fields[test.field].values
             return listed([values[code] for code in test.codes], 5)
         if test.kind in ("up to", "above"):
-            return f"{test.kind} {number(test.threshold)}"
+            date = self.plan.fields[test.field].date
+            bound = number(test.threshold)
+            return f"{test.kind} {bound if date is None else date.show(test.threshold)}"
         return "new to the tree" if test.kind == "other" else test.kind
 
 

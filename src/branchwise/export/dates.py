@@ -8,13 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from branchwise.data.date_format import DateFormat, read_text
 from branchwise.errors import ExportError
-from branchwise.export.plan import Field, Plan
+from branchwise.export.plan import Field
 
-#: What to do where a target has no dates.
-NO_DATES = (
-    "Turn them into numbers before fitting, such as days since 1970-01-01, or export "
-    "to another target."
-)
 _EPOCH = datetime(1970, 1, 1)
 #: Dates that other languages may read in their own way.
 _DATES = ("0001-01-01", "1969-12-31", "1970-01-01", "2000-02-29", "9999-12-31")
@@ -26,6 +21,14 @@ def first_above(date: DateFormat, threshold: float) -> str:
     A date is above it if it is not before that one, whatever its time of day.
     """
     return date.show(math.floor(threshold) + 1)
+
+
+def units_note(field: Field) -> str:
+    """Say what the number of a date is, where dates are given as numbers."""
+    if field.date is None:
+        return ""
+    zone = " UTC" if field.date.zoned else ""
+    return f": {field.date.unit}s since 1970-01-01{zone}"
 
 
 def number_of(date: DateFormat, cell: object) -> float:
@@ -62,19 +65,3 @@ def date_cells(date: DateFormat, thresholds: Sequence[float]) -> list[str]:
                 continue
         cells.append(date.show(whole))
     return cells
-
-
-def check_dates(plan: Plan, target: str, advice: str) -> None:
-    """Reject a plan with dates for a target that has none."""
-    for field in plan.fields:
-        if field.date is not None:
-            raise_date(field, target, advice)
-
-
-def raise_date(field: Field, target: str, advice: str) -> None:
-    """Reject a column of dates."""
-    what = "dates" if field.date is None else field.date.what
-    raise ExportError(
-        f"Column {field.name!r} holds {what}, and the export to {target!r} has none. "
-        f"{advice}"
-    )

@@ -12,8 +12,7 @@ import sys
 from typing import Any
 
 from branchwise.export.base import Options, Target, program_runner
-from branchwise.export.dates import NO_DATES
-from branchwise.export.plan import Node, Plan, PlanSplit
+from branchwise.export.plan import Field, Node, Plan, PlanSplit
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH, STOP
 
 #: A tree with more levels of splits is divided into pieces.
@@ -38,6 +37,8 @@ def write(plan: Plan, options: Options) -> bytes:
             {"name": f.name, "type": f.kind, "values": list(f.values)}
             if not f.numeric
             else {"name": f.name, "type": "number"}
+            if f.date is None
+            else {"name": f.name, "type": "date", **f.date.fields}
             for f in plan.fields
         ],
     }
@@ -165,10 +166,17 @@ def _wanted(plan: Plan, split: PlanSplit, codes: set[int]) -> dict[str, Any]:
     elif len(codes) != 1:
         condition["known"] = bool(codes)
     elif AT_MOST in codes:
-        condition["at_most"] = split.threshold
+        condition["at_most"] = _bound(field, split.threshold)
     else:
-        condition["above"] = split.threshold
+        condition["above"] = _bound(field, split.threshold)
     return condition
+
+
+def _bound(field: Field, threshold: float | None) -> float | str | None:
+    """Return a threshold: a number, or the last date up to it."""
+    if field.date is None or threshold is None:
+        return threshold
+    return field.date.show(threshold)
 
 
 _RUNNER = program_runner(
@@ -184,5 +192,4 @@ TARGET = Target(
     write,
     lambda _: [_RUNNER],
     {"indent": ("1", "0", "2", "4")},
-    without_dates=NO_DATES,
 )

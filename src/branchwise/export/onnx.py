@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target
-from branchwise.export.dates import NO_DATES
+from branchwise.export.dates import number_of, units_note
 from branchwise.export.onnx_graph import (
     ML_OPSET,
     ROWS,
@@ -218,7 +218,7 @@ def _model(
         put(graph.op("Not", cells.rejected), np.bool_)
     graph.drop_unused(names.outputs)
     whole = helper.make_graph(
-        graph.nodes, "tree", graph.inputs, outputs, graph.constants, plan.about
+        graph.nodes, "tree", graph.inputs, outputs, graph.constants, _about(plan)
     )
     ml_opset = ML_OPSET if fast else _ML_OPSET
     model = helper.make_model(
@@ -233,6 +233,12 @@ def _model(
     checker.check_model(model)
     content: bytes = model.SerializeToString()
     return content
+
+
+def _about(plan: Plan) -> str:
+    """Say what the model is, and which numbers the dates of its inputs are."""
+    dates = [f.name + units_note(f) for f in plan.fields if f.date is not None]
+    return ". ".join([plan.about, *dates])
 
 
 def _class_dtype(plan: Plan) -> Any:
@@ -284,6 +290,8 @@ def _feed(plan: Plan, rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
     feed: dict[str, NDArray[Any]] = {}
     for position, field in enumerate(plan.fields):
         cells = [row[position] for row in rows]
+        if field.date is not None:
+            cells = [number_of(field.date, cell) for cell in cells]
         if field.kind == "number":
             known = [np.nan if cell is None else cell for cell in cells]
             feed[names.columns[position]] = np.array(known, dtype=np.float64)
@@ -305,5 +313,4 @@ TARGET = Target(
     write,
     lambda _: [_RUNNER],
     binary=True,
-    without_dates=NO_DATES,
 )

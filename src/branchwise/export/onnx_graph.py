@@ -299,6 +299,8 @@ def _read_column(graph: Graph, field: Field, name: str, mask: str) -> tuple[str,
     if field.kind == "number":
         graph.add_input(name, np.float64)
         number = graph.op("Unsqueeze", name, graph.whole([1]))
+        if field.date is not None:  # a time within a unit counts as the unit
+            number = graph.op("Floor", number)
         if field.numeric:
             zero = graph.op("Less", number, number)
             return graph.cast(zero, np.int64), number

@@ -13,13 +13,19 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
-from branchwise.export.base import UNANSWERED, Options, Target, program_runner
-from branchwise.export.dates import NO_DATES
-from branchwise.export.plan import Plan
+from branchwise.export.base import (
+    UNANSWERED,
+    Options,
+    Prediction,
+    Target,
+    program_runner,
+)
+from branchwise.export.plan import Field, Plan, Row
 from branchwise.export.pmml_elements import (
     all_of,
     apply,
@@ -27,6 +33,7 @@ from branchwise.export.pmml_elements import (
     constant,
     field_ref,
     is_known,
+    iso_date,
     looked_up,
     nodes,
     plain,
@@ -100,6 +107,12 @@ def _reject(plan: Plan, options: Options) -> None:
             f"This tree is {depth:,} levels deep, and programs that read PMML may "
             f"not nest more than {_DEEPEST}. Prune it, or export to another target."
         )
+    for field in plan.fields:
+        if field.date is not None and field.date.zoned:
+            raise ExportError(
+                f"Column {field.name!r} holds times with a time zone, and PMML has "
+                "none. Convert them to UTC without a time zone and fit again."
+            )
     values = [value for field in plan.fields for value in field.values]
     for text in [plan.target, *(f.name for f in plan.fields), *values, *plan.classes]:
         if isinstance(text, str) and _NOT_XML.search(text):
@@ -116,12 +129,38 @@ def _columns(plan: Plan, target: str) -> Iterator[tuple[str, str, str, list[str]
     for field in plan.fields:
         kind = "continuous" if field.numeric else "categorical"
         values = [*map(attribute, field.values)]
-        yield attribute(field.name), kind, _TYPES[field.kind], values
+        yield attribute(field.name), kind, _type(field), values
     if plan.is_regression:
         yield attribute(target), "continuous", "double", []
     else:
         classes = [*map(attribute, plan.classes)]
         yield attribute(target), "categorical", _class_type(plan), classes
+
+
+def _type(field: Field) -> str:
+    if field.date is None:
+        return _TYPES[field.kind]
+    return "date" if field.date.unit == "day" else "dateTime"
+
+
+def fitting(plan: Plan, row: Row) -> Row:
+    """Return a row whose dates have no time of day."""
+    return tuple(
+        iso_date(field, str(cell)) if _type(field) == "date" and cell else cell
+        for field, cell in zip(plan.fields, row, strict=True)
+    )
+
+
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
+    """Run an export with dates and times as PMML has them."""
+    dated = [
+        tuple(
+            cell if field.date is None or cell is None else iso_date(field, str(cell))
+            for field, cell in zip(plan.fields, row, strict=True)
+        )
+        for row in rows
+    ]
+    return _EVALUATOR.run(content, plan, dated)
 
 
 def _class_type(plan: Plan) -> str:
@@ -277,7 +316,8 @@ TARGET = Target(
     "pmml",
     ".pmml",
     write,
-    lambda _: [_EVALUATOR],
+    lambda _: [replace(_EVALUATOR, run=_run)],
     {"divided": ("refused", UNANSWERED)},
-    without_dates=NO_DATES,
+    fitting=fitting,
+    domain="a date of PMML has no time of day",
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from branchwise.data.table_schema import Value
+from branchwise.export.dates import first_above, moment_of_cell
 from branchwise.export.plan import Field, Plan, PlanSplit
 from branchwise.text.as_html import markup
 from branchwise.tree.splits import AT_MOST, EVERY_BRANCH
@@ -114,8 +115,20 @@ def _met(field: Field, split: PlanSplit, branch: int) -> list[str]:
         return [_compared(field, "equal", field.values[code]) for code in codes]
     if len(codes) > 1:
         return [is_known(field)]
+    if codes and field.date is not None:
+        side = "lessThan" if codes == (AT_MOST,) else "greaterOrEqual"
+        first = first_above(field.date, split.threshold or 0.0)
+        return [_compared(field, side, iso_date(field, first))]
     side = "lessOrEqual" if codes == (AT_MOST,) else "greaterThan"
     return [_compared(field, side, split.threshold)] if codes else []
+
+
+def iso_date(field: Field, text: str) -> str:
+    """Return a date, or a time, as PMML has it: ``2024-03-05T14:30:00``."""
+    if field.date is None or field.date.unit == "day":
+        return text[:10]
+    moment = moment_of_cell(field.date, text)
+    return "" if moment is None else moment.isoformat()
 
 
 def _compared(field: Field, operator: str, value: object) -> str:

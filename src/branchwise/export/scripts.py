@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
+from branchwise.data.date_format import ISO, MONTHS, DateFormat, pattern_of
 from branchwise.data.number_format import ALIKE, NumberFormat
 from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ParameterError
@@ -24,7 +25,6 @@ from branchwise.export.code_writer import (
     whole_within_doubles,
     wrapped,
 )
-from branchwise.export.dates import NO_DATES
 from branchwise.export.plan import Node, Plan
 from branchwise.export.statements import Piece, Table, Test
 from branchwise.text.as_html import page
@@ -124,6 +124,8 @@ class ScriptSource(Source):
                     for code, plain in ALIKE.items()
                 ]
             ),
+            dates=self._dates(),
+            months=self._months(),
             pieces=self.sequence(pieces) if len(pieces) > 1 or plan.trees else "",
             n_trees=len(plan.trees),
             votes=plan.votes,
@@ -145,6 +147,36 @@ class ScriptSource(Source):
         if how is None:
             return self.missing
         return self.row([self.literal(how.pattern), "-2" if how.percent else "0"])
+
+    def _dates(self) -> str:
+        """Write how dates are read, by the names of their columns; "" if none are."""
+        entries = []
+        for field in self.plan.fields:
+            if field.date is not None:
+                patterns = self.row(
+                    [self.literal(p) for p in self.patterns(field.date)]
+                )
+                zoned = self.literal(field.date.zoned)
+                how = self.row([str(field.date.step), zoned, patterns])
+                entries.append((self.literal(field.name), how))
+        return self.mapping(entries) if entries else ""
+
+    def _months(self) -> str:
+        """Write the numbers of months by their names, if a date is written so."""
+        dates = [field.date for field in self.plan.fields if field.date is not None]
+        if not any("Mon" in date.written for date in dates):
+            return ""
+        pairs = MONTHS.items()
+        return self.mapping([(self.literal(n), str(month)) for n, month in pairs])
+
+    def patterns(self, date: DateFormat) -> list[str]:
+        """Return the regular expressions of dates: as in training, and those of ISO."""
+        named = (pattern_of(written) for written in dict.fromkeys([date.written, ISO]))
+        return [pattern.pattern for pattern in named if pattern is not None]
+
+    @abstractmethod
+    def mapping(self, pairs: Sequence[tuple[str, str]]) -> str:
+        """Write what is looked up by a key."""
 
     def _prediction(self, node: Node) -> str:
         if node.number is not None:
@@ -204,6 +236,11 @@ class PythonSource(ScriptSource):
     assignment = "{} = {}"
     literal = staticmethod(_python_literal)
     cost_row = ScriptSource.sequence
+
+    def mapping(self, pairs: Sequence[tuple[str, str]]) -> str:
+        """Write a dict."""
+        entries = [f"{key}: {value}" for key, value in pairs]
+        return "\n".join(["{", *wrapped(entries, "    "), "}"])
 
     def one_of(self, name: str, test: Test) -> str:
         """Write that a field has one of some values."""
@@ -268,6 +305,14 @@ class JavaScriptSource(ScriptSource, BraceSource):
     }
     untyped = "null"
     set_of = "new Set({})"
+
+    def mapping(self, pairs: Sequence[tuple[str, str]]) -> str:
+        """Write the entries of a Map."""
+        return self.sequence([self.row(pair) for pair in pairs])
+
+    def patterns(self, date: DateFormat) -> list[str]:
+        """Return the regular expressions of dates in the syntax of JavaScript."""
+        return [pattern.replace("(?P<", "(?<") for pattern in super().patterns(date)]
 
     def value(self, field: int, code: int) -> str:
         """Write a value that fields are compared with."""
@@ -336,7 +381,6 @@ PYTHON = Target(
     ".py",
     write_python,
     lambda _: [_PYTHON_RUNNER],
-    without_dates=NO_DATES,
 )
 JAVASCRIPT = Target(
     "javascript",
@@ -344,5 +388,4 @@ JAVASCRIPT = Target(
     write_javascript,
     lambda _: [_NODE_RUNNER],
     {"name": ("tree",)},
-    without_dates=NO_DATES,
 )

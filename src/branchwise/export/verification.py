@@ -237,7 +237,7 @@ def write(model: Exportable | ExportableEnsemble, target: str, **options: str) -
     Parameters are those of :func:`verify`; ``docs/export.md`` lists the options.
     """
     chosen = target_named(target)
-    return chosen.written(plan_of(model), chosen.options(options))
+    return chosen.write(plan_of(model), chosen.options(options))
 
 
 def exported(
@@ -336,7 +336,7 @@ def _verified(
     target = target_named(name)
     options = target.options(given)
     plan = plan_of(model)
-    content = target.written(plan, options)
+    content = target.write(plan, options)
     sample = _sample(model.schema, target, plan, given_rows)
     leave_fractional = options.get("divided") == UNANSWERED
     if isinstance(model, ExportableEnsemble):

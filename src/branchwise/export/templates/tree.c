@@ -238,7 +238,7 @@ static int {{ p }}_read(const struct {{ p }}_row *row, struct {{ p }}_cells *cel
     if ({{ member }} < -1 || {{ member }} > 1) {{ refuse }}
 {% endif %}
 {% if field.numeric %}
-    {{ field.cell }} = {{ member }};
+    {{ field.cell }} = {{ "floor(" + member + ")" if field.is_date else member }};
 {% if rejects_missing %}
     if (isnan({{ member }})) {{ refuse }}
 {% endif %}

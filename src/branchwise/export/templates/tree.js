@@ -32,7 +32,7 @@ function {{ name }}(chances) {
 // {{ name }}.CLASSES.
 {% endif %}
 // A row is an object by column name; null, undefined, NaN and absent properties are
-// missing values. {% if formats %}Texts are numbers where they are written as in the training table. {% endif %}A RangeError tells which column has a value that the tree cannot
+// missing values. {% if dates %}Dates are texts, as in the training table or 2024-03-05. {% endif %}{% if formats %}Texts are numbers where they are written as in the training table. {% endif %}A RangeError tells which column has a value that the tree cannot
 // take. In Node.js: const {{ name }} = require("./this_file.js"). In a page this file is a
 // script, and {{ name }} a global variable.
 var {{ name }} = (function () {
@@ -92,6 +92,9 @@ function written(name, text, pattern, power) {
     return signs === "-" || signs === "(" ? -number : number;
 }
 {% endif %}
+{% if dates %}
+{% include "export/templates/dates.js" %}
+{% endif %}
 
 // Returns the values that the tree looks at: a number, a known value, or else.
 function read(row) {
@@ -105,6 +108,12 @@ function read(row) {
 {% if formats %}
         if (FORMATS[i] !== null && typeof value === "string") {
             value = written(name, value, ...FORMATS[i]);
+        }
+{% endif %}
+{% if dates %}
+        if (DATES.has(name) && value !== null && value !== undefined &&
+            !Number.isNaN(value)) {
+            value = dateOf(name, value, ...DATES.get(name));
         }
 {% endif %}
         if (value === null || value === undefined || Number.isNaN(value)) {
