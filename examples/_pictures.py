@@ -116,6 +116,28 @@ def search(name: str, curves: Sequence[Curve]) -> Picture:
     return Picture(name, (3.2 * len(curves), 3), draw)
 
 
+def curve(name: str, points: dict[float, float], x: str, y: str) -> Picture:
+    """Show one figure against another."""
+
+    def draw(figure: Any) -> None:
+        axes = figure.subplots()
+        axes.plot(list(points), list(points.values()), marker="o", markersize=4)
+        axes.set(xlabel=x, ylabel=y)
+
+    return Picture(name, (4.5, 3), draw)
+
+
+def tree(name: str, model: Any, size: tuple[float, float], **options: Any) -> Picture:
+    """Show a tree as it is drawn by ``branchwise.plot.plot_tree``."""
+
+    def draw(figure: Any) -> None:
+        from branchwise.plot import plot_tree  # noqa: PLC0415
+
+        plot_tree(model, ax=figure.subplots(), **options)
+
+    return Picture(name, size, draw)
+
+
 def calibration(name: str, curves: dict[str, tuple[Any, Any]]) -> Picture:
     """Show how often what was said to be so probable came true."""
 

@@ -141,18 +141,22 @@ def _as_json(cell: Cell, name: str, shown: list[dict[str, Any]]) -> dict[str, An
 
 
 def run(cells: list[Cell]) -> list[list[dict[str, Any]]]:
-    """Run code cells one after the other; return what each shows."""
+    """Run code cells one after the other; return what each shows.
+
+    Warnings are errors, unless a cell says which ones are expected from then on.
+    """
     namespace: dict[str, Any] = {"__name__": "__notebook__"}
     outputs = []
-    for number, cell in enumerate(cells):
-        if cell.kind == "markdown" or cell.source == SETUP:
-            outputs.append([])
-            continue
-        printed = io.StringIO()
-        with contextlib.redirect_stdout(printed), warnings.catch_warnings():
-            warnings.simplefilter("error")
-            value = _run_cell(cell.source, f"<cell {number}>", namespace)
-        outputs.append(_outputs(printed.getvalue(), value))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for number, cell in enumerate(cells):
+            if cell.kind == "markdown" or cell.source == SETUP:
+                outputs.append([])
+                continue
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                value = _run_cell(cell.source, f"<cell {number}>", namespace)
+            outputs.append(_outputs(printed.getvalue(), value))
     return outputs
 
 

@@ -195,6 +195,23 @@ def check_seed_003_golf(figures, output):
     assert figures["verdicts"]["gain of Outlook"] == "cut off, should be 0.247"
     assert figures["size"] == (8, 5, 2)
     assert figures["tree"] in output
+    # Pruning leaves the splits that the loans were made with, and serves unseen ones.
+    assert figures["pruned"].splitlines()[1:] == [
+        "credit = fair:",
+        "|   term = 3 years: risky (43/9)",
+        "|   term = 5 years: safe (48/9)",
+        "credit = poor:",
+        "|   income = high: safe (52/22)",
+        "|   income = low: risky (56/1)",
+    ]
+    full, pruned = figures["accuracy"]["full"], figures["accuracy"]["pruned"]
+    assert (full[0], pruned[0]) == (38, 5)
+    assert full[1] > pruned[1] > pruned[2] > full[2]
+    assert figures["shares"][0] == exactly(95 / 101)
+    text, quality = figures["regression"]
+    assert "species = Iris-virginica: 2.026 (50, ± 0.272)" in text
+    assert round(quality, 3) == 0.930
+    assert "it has learnt the table by heart" in output
 
 
 def check_seed_004_digits(figures, output):
@@ -217,8 +234,10 @@ def check_seed_004_digits(figures, output):
     # Thresholds on the same pixels: other libraries' trees, so no exact figures.
     for scores in (numbers, *others):
         assert 0.8 < np.mean(scores) < 0.9
-    assert list(figures["f1_by_depth"]) == [10, 12, 14, 16, 18, 20]
-    assert all(0.75 < score < 0.85 for score in figures["f1_by_depth"].values())
+    by_depth = figures["f1_by_depth"]
+    assert list(by_depth) == list(range(2, 21, 2))
+    assert by_depth[2] < by_depth[4] < by_depth[6] < by_depth[8]
+    assert all(0.75 < by_depth[depth] < 0.85 for depth in range(10, 21, 2))
     parameters, in_folds, on_test = figures["tuned"]
     assert len(parameters) == 1
     assert 0.82 < in_folds < 0.88
@@ -228,10 +247,13 @@ def check_seed_004_digits(figures, output):
     assert output.count("[[") == 5  # confusion matrices: all but the toy
     assert "    ::##++              **##::" in output  # the first digits, drawn
     assert [picture.name for picture in figures["pictures"]] == [
+        "toy_tree",
         "digits",
         "confusion_default",
+        "cart_tree",
         "predicted_default",
         "confusion_entropy",
+        "f1_by_depth",
         "search",
         "confusion_tuned",
         "confusion_id3_raw",

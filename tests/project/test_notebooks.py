@@ -210,7 +210,7 @@ def test_notebooks_are_valid_for_nbformat(study):
 
 
 @pytest.mark.parametrize(
-    ("study", "count"), [("seed_004_digits", 9), ("adult", 1), ("credit", 2)]
+    ("study", "count"), [("seed_004_digits", 12), ("adult", 1), ("credit", 2)]
 )
 def test_notebooks_have_their_pictures(study, count):
     text = (EXAMPLES / "notebooks" / f"{study}.ipynb").read_text(encoding="utf-8")
@@ -245,6 +245,11 @@ def test_images_as_text():
     assert lines == ["0                 1, it says 8", *[18 * " " + 16 * "@"] * 8]
 
 
+def fish_tree():
+    fish = branchwise.datasets.load("fish")
+    return branchwise.ID3Classifier().fit(fish.X, fish.y)
+
+
 def every_picture():
     scores = np.array([0.9, 0.8]), np.array([0.1, 0.1])
     return [
@@ -252,10 +257,12 @@ def every_picture():
         pictures.confusion("confusion", np.array([[5, 1], [0, 3]]), ["a", "b"]),
         pictures.search("search", [("depth", [1, 2], scores, scores)] * 2),
         pictures.calibration("calibration", {"tree": ([0.1, 0.9], [0.2, 0.8])}),
+        pictures.curve("curve", {1: 0.5, 2: 0.75}, "depth", "F1"),
+        pictures.tree("tree", fish_tree(), (4, 3)),
     ]
 
 
-@pytest.mark.parametrize("at", range(4))
+@pytest.mark.parametrize("at", range(6))
 def test_pictures_are_saved(at, tmp_path):
     pytest.importorskip("matplotlib")
     path = every_picture()[at].save(tmp_path)
@@ -276,4 +283,4 @@ def test_the_study_of_digits_saves_its_pictures(tmp_path):
     pytest.importorskip("matplotlib")
     script = EXAMPLES / "seed_004_digits.py"
     subprocess.run([sys.executable, script, tmp_path], check=True, capture_output=True)
-    assert len(list(tmp_path.glob("*.png"))) == 9
+    assert len(list(tmp_path.glob("*.png"))) == 12
