@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import json
 import runpy
 from collections.abc import Callable
@@ -181,7 +182,46 @@ def long(folder: Path, rng: np.random.Generator) -> Path:
     return lines(folder / "long.csv", "Betrag;Satz;Ausfall", rows)
 
 
+def dated(folder: Path, rng: np.random.Generator) -> Path:
+    """Dates as German systems write them, one of them with a time, and one missing."""
+    days = rng.integers(0, 700, N_ROWS)
+    late = days > np.median(days)
+    rows = []
+    for at, (day, bad) in enumerate(zip(days.tolist(), late, strict=True)):
+        opened = dt.date(2022, 5, 1) + dt.timedelta(day)
+        seen = dt.datetime(2024, 1, 1, 8, 15) + dt.timedelta(hours=at)
+        text = "" if at == 7 else opened.strftime("%d.%m.%Y")
+        rows.append(
+            f"{text};{seen:%d.%m.%Y %H:%M};{rng.integers(9)};{'ja' if bad else 'nein'}"
+        )
+    return lines(folder / "konten.csv", "eröffnet;gesehen;Zahl;Ausfall", rows)
+
+
+def american_dates(folder: Path, rng: np.random.Generator) -> Path:
+    """Days up to 12 only, so that the month must be told from the day."""
+    months = rng.integers(1, 13, N_ROWS).tolist()
+    rows = [
+        f"{month:02}/{rng.integers(1, 13):02}/2023,{rng.integers(9)},{month > 6}"
+        for month in months
+    ]
+    return lines(folder / "accounts.csv", "opened,n,late", rows)
+
+
 TABLES = {
+    "dates": Messy(
+        dated,
+        "Ausfall",
+        (),
+        ("2 text columns are read as dates",),
+        ("eröffnet", "gesehen"),
+    ),
+    "American dates": Messy(
+        american_dates,
+        "late",
+        ("--date-format", "MM/DD/YYYY"),
+        ("1 text column is read as dates",),
+        ("opened",),
+    ),
     "german": Messy(
         german,
         "Ausfall?",
@@ -208,9 +248,9 @@ TABLES = {
     "500 columns": Messy(wide, "class", (), ("499 text columns",), ("amount", "x7")),
     "200,000 rows": Messy(long, "Ausfall", (), ("2 text columns",), ("Betrag", "Satz")),
 }
-FAST = {"german", "american", "mixed case"}
+FAST = {"german", "american", "mixed case", "dates"}
 #: Tables whose numbers the exported program reads as they are written.
-TEXTS = {"german", "american", "french", "swiss", "indian"}
+TEXTS = {"german", "american", "french", "swiss", "indian", "dates", "American dates"}
 
 
 @pytest.mark.parametrize(

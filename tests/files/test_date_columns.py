@@ -179,3 +179,20 @@ def test_schema_shows_dates(write):
         "missing": 0,
         "hint": None,
     }
+
+
+def test_a_few_texts_that_keep_a_column_from_being_dates_are_told(write):
+    days = [f"2024-01-{day:02}" for day in range(1, 31)]
+    rows = [f"{day},{at % 2}" for at, day in enumerate(days)]
+    path = write("\n".join(["opened,y", *rows, "2023-02-30,1", ""]))
+    advice = "it has dates with --missing 2023-02-30"
+    assert advice in run("fit", path, "-t", "y")[2]
+    assert advice in output("schema", path)
+    assert output("schema", path, "--missing", "2023-02-30").split()[5:7] == [
+        *("opened", "date")
+    ]
+    path = write("\n".join(["opened,y", *rows, "05.03.2024,1", ""]))
+    told = (
+        "its dates are not all written in one way, such as '05.03.2024', '2024-01-01'"
+    )
+    assert told in run("fit", path, "-t", "y")[2]

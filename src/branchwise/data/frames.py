@@ -150,19 +150,16 @@ def read_vector(values: object, name: str) -> RawColumn:
 
 def read_labels(y: object) -> RawColumn:
     """Read the labels, called y in messages."""
-    if isinstance(y, (Coded, Numbers)):
-        return y
-    small = _read_small_integers(y)
+    small = None if isinstance(y, (Coded, Numbers)) else _read_small_integers(y)
     return small if small is not None else read_quantities(y)
 
 
 def read_quantities(y: object) -> RawColumn:
     """Read a regression target: integers are numbers, not classes."""
-    if isinstance(y, (Coded, Numbers)):
-        return y
-    raw = vector_reader("y", _as_sized("y", y))()
+    read = isinstance(y, (Coded, Numbers))
+    raw = y if read else vector_reader("y", _as_sized("y", y))()
     check_no_dates("y", raw.date if isinstance(raw, Numbers) else None)
-    return raw
+    return raw  # type: ignore[return-value]
 
 
 def _read_small_integers(values: Any) -> Coded | None:

@@ -12,6 +12,7 @@ import numpy as np
 from branchwise.cli.support import Reporter
 from branchwise.data.checks import Finding, grave_findings
 from branchwise.data.columns import Coded, Numbers, RawColumn
+from branchwise.data.date_format import detect_dates, may_be_date
 from branchwise.data.frames import Frame, open_table, read_vector
 from branchwise.data.number_format import detect_texts, follows_any
 from branchwise.data.spellings import folded, spellings
@@ -37,6 +38,8 @@ _USUAL_NA_VALUES = frozenset(("", "?", "na", "n/a", "nan", "null", "-", "--", ".
 _NEARLY_ALL = 0.95
 #: How many texts a hint shows.
 _SHOWN = 3
+#: Of so many values one is a date where a column has dates.
+_SAMPLE = 20
 
 
 def hint(name: str, raw: RawColumn, padded: str | None = None) -> str:
@@ -89,7 +92,7 @@ def number_hint(name: str, numbers: NumberColumns) -> str:
 def _text_hint(name: str, raw: Coded) -> str:
     values = present_values(raw)
     words = _words(values)
-    dressed = _dressed_numbers(name, raw)
+    dressed = _dressed_numbers(name, raw) or _dressed_dates(raw)
     if dressed:
         return dressed
     several = spellings(values)
@@ -135,7 +138,7 @@ def is_identifier(raw: Coded) -> bool:
 
 def why_text(name: str, raw: Coded) -> str:
     """Tell why a column that seems to hold numbers is taken for text, or nothing."""
-    dressed = _dressed_numbers(name, raw)
+    dressed = _dressed_numbers(name, raw) or _dressed_dates(raw)
     if dressed:
         return dressed
     words = _stray_words(raw)
@@ -192,6 +195,41 @@ def _dressed_numbers(name: str, raw: Coded) -> str:
             f"{_as_missing(others[:_SHOWN])}"
         )
     return f"taken for names: {written('--numeric', name)} reads {dressed[0]!r}"
+
+
+def _dressed_dates(raw: Coded) -> str:
+    """Say why text of which nearly all are dates is none, if it is so."""
+    if not any(may_be_date(str(value)) for value in raw.values[:_SAMPLE]):
+        return ""
+    times = np.bincount(raw.codes[raw.codes >= 0], minlength=len(raw.values))
+    dates, others, other_cells = [], [], 0
+    for text, n_cells in zip(map(str, raw.values), times.tolist(), strict=True):
+        if n_cells and detect_dates([text]).moments:
+            dates.append(text)
+        elif n_cells:
+            others.append(text)
+            other_cells += n_cells
+    if other_cells > (1.0 - _NEARLY_ALL) * float(times.sum()) and (
+        len(others) > _FEW_WORDS or len(dates) < _MANY_NUMBERS
+    ):
+        return ""
+    if not detect_dates(dates).moments:
+        return (
+            "taken for names: its dates are not all written in one way, such as "
+            f"{quoted(_unlike(dates), _SHOWN)}"
+        )
+    if not others:
+        return ""
+    return (
+        f"taken for text because of {quoted(others, _SHOWN)}; it has dates with "
+        f"{_as_missing(others[:_SHOWN])}"
+    )
+
+
+def _unlike(dates: Sequence[str]) -> list[str]:
+    """Return the first date of each format."""
+    found = {next(iter(detect_dates([text]).moments)): text for text in reversed(dates)}
+    return [*reversed(found.values())]
 
 
 def _as_missing(words: Sequence[str]) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from branchwise.data.date_format import UNITS, DateFormat
+from branchwise.data.table_schema import Column
 from branchwise.files.sql_dialects import DUCKDB, Dialect
 
 _DAYS = frozenset(("DATE", "date"))
@@ -20,6 +22,19 @@ _ZONED = frozenset(("TIMESTAMP WITH TIME ZONE", "timestamptz"))
 def is_date(type_name: str) -> bool:
     """Whether a column type is one of dates, or of times of some day."""
     return type_name in _DAYS or type_name in _TIMES
+
+
+def as_read(column: Column, date: DateFormat, type_name: str) -> tuple[Column, int]:
+    """Return a column of dates as those of files and frames are read.
+
+    These are days or microseconds, how many to a unit is returned, too. Summaries are
+    of these numbers, so that bins are the same in all engines.
+    """
+    read = date if type_name in _DAYS else replace(date, unit="microsecond")
+    seen = column.statistics
+    seen = None if seen is None else seen.scaled(date, read)
+    column = replace(column, number_format=read, statistics=seen)
+    return column, date.step // read.step
 
 
 def date_expression(

@@ -41,6 +41,7 @@ from branchwise.engines.sql.connections import (
     Connection,
     Described,
 )
+from branchwise.engines.sql.date_cells import as_read
 from branchwise.engines.sql.drivers import connected
 from branchwise.engines.sql.queries import Writer, weight_of
 from branchwise.engines.sql.sql_engine import SqlEngine
@@ -105,17 +106,7 @@ class _Learning:
         columns = []
         for at, name in enumerate(attributes.names):
             if name in numeric:
-                own, date = known[name], self.source.cells(name).date
-                column = Column(
-                    name,
-                    "numeric",
-                    has_missing=own.missing > 0,
-                    number_format=date,
-                    statistics=own,
-                )
-                found = ColumnSummary(column, numbers=self._numbers(name))
-                if date is not None:
-                    found = replace(found, unit=date.unit)
+                found = self._numeric(name, known[name])
             else:
                 found = self._values(name, as_values[at], declared.get(at))
             if self.task.rejects_missing and found.column.has_missing:
@@ -205,13 +196,22 @@ class _Learning:
             known = ~np.isnan(numbers)
             yield numbers[known] + 0.0, times[known]
 
-    def _numbers(self, name: str) -> NumberSummary:
+    def _numbers(self, name: str, factor: int = 1) -> NumberSummary:
         most = self.task.max_exact
         summary = NumberSummary(np.empty(0), np.empty(0), np.empty(0, dtype=np.intp))
         for numbers, times in self._counted(name):
-            chunk = NumberSummary.of_values(numbers, times.astype(np.intp))
+            chunk = NumberSummary.of_values(numbers * factor, times.astype(np.intp))
             summary = summary.merge(chunk.joined(0).within(most), most)
         return summary
+
+    def _numeric(self, name: str, seen: ColumnStatistics) -> ColumnSummary:
+        column = Column(name, "numeric", (), seen.missing > 0, statistics=seen)
+        cells = self.source.cells(name)
+        if cells.date is None:
+            return ColumnSummary(column, numbers=self._numbers(name))
+        column, factor = as_read(column, cells.date, cells.type)
+        numbers = self._numbers(name, factor)
+        return ColumnSummary(column, numbers=numbers, unit=cells.date.unit)
 
     def _values(
         self, name: str, as_value: bool, declared: tuple[Value, ...] | None
