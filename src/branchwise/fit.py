@@ -164,6 +164,11 @@ def fit_tree(
         max_exact=MAX_EXACT if max_exact is None else max_exact,
         threads=n_threads(n_jobs),
     )
+    by_costs = recipe.costs_in == "growth"
+    if by_costs:
+        from branchwise.train.cost_growth import cost_task  # noqa: PLC0415  (rare)
+
+        task = cost_task(task, recipe, costs)
     named = isinstance(target, str)
     _check_validation(recipe, validation, validation_fraction)
     others: Any = nullcontext(validation)
@@ -178,9 +183,14 @@ def fit_tree(
             plan = data_source.learn(task_of(recipe, task))
             schema = plan.schema
             recipe = with_class_costs(recipe, costs, schema.classes)
-            tree, recipe, aside = _grown(
-                data_source, plan, recipe, aside, validation_fraction, progress
-            )
+            given = aside, validation_fraction, progress
+            if by_costs:
+                weighted = not (sample_weight is class_weight is priors is None)
+                tree, recipe = _grown_by_costs(
+                    data_source, plan, recipe, weighted, given
+                )
+            else:
+                tree, recipe, aside = _grown(data_source, plan, recipe, *given)
         if aside is not None:
             tree = _pruned(tree, plan, recipe, aside)
     if target_name is not None or named:
@@ -314,6 +324,20 @@ def _grown(
         alpha = choose_alpha(rows, recipe, recipe.ccp_alpha, task.threads)
         recipe = replace(recipe, ccp_alpha=alpha)
     return grown(rows, recipe, task.threads, progress), recipe, aside
+
+
+def _grown_by_costs(
+    data_source: Source, plan: Plan, recipe: Recipe, weighted: bool, given: Any
+) -> tuple[Tree, Recipe]:
+    """Grow a tree from rows that weigh by costs; return it with their own weights."""
+    from branchwise.train.cost_growth import (  # noqa: PLC0415  (rare)
+        with_true_weights,
+        without_costs,
+    )
+
+    tree, grown, _ = _grown(data_source, plan, without_costs(recipe), *given)
+    recipe = replace(recipe, ccp_alpha=grown.ccp_alpha)
+    return with_true_weights(tree, recipe, weighted), recipe
 
 
 def _encoded(schema: Schema, recipe: Recipe, task: Task, validation: Any) -> Training:

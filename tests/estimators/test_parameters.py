@@ -121,6 +121,7 @@ TRIES: dict[str, list[Try]] = {
     "ccp_alpha": [Try(0.05, PRICED), Try("best", PRICED)],
     "priors": [Try({"a": 0.1, "b": 0.1, "c": 0.8})],
     "costs": [Try(COSTS)],
+    "costs_in": [Try("growth", {"costs": COSTS})],
     "probabilities": [Try("laplace"), Try("m-estimate")],
     "m": [Try(30.0, {"probabilities": "m-estimate"})],
 }
@@ -287,6 +288,7 @@ GROWING = {
     "--class-weight": Row("--class-weight balanced"),
     "--priors": Row("--priors a=0.1,b=0.1,c=0.8"),
     "--costs": Row("--costs a:b=99,c:b=99", "--max-depth 1", usual=True),
+    "--costs-in": Row("--costs-in growth", "--costs a:b=99,c:b=99"),
     "--probabilities": Row("--probabilities laplace"),
     "--m": Row("--m 900", "--probabilities m-estimate"),
 }

@@ -15,7 +15,7 @@ bit, and very large and very small ones do not overflow.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 
@@ -263,11 +263,36 @@ def class_weights(given: object, classes: Sequence[Value], rows: Floats) -> Floa
     return weights
 
 
+@dataclass(frozen=True)
+class CostPriors:
+    """Priors in proportion to what errors cost: ``costs`` returns them by class.
+
+    They alter ``priors``, or the shares of weight that classes have.
+    """
+
+    costs: Callable[[Sequence[Value]], Floats]
+    priors: object = None
+
+    def factors(self, classes: Sequence[Value], found: Floats) -> Floats:
+        """Return the factor of each class; the sum of weights stays as it is."""
+        factors = np.ones(len(classes))
+        if self.priors is not None:
+            factors = prior_weights(self.priors, classes, found)
+        costs = self.costs(classes)
+        if (costs == costs[0]).all():
+            return factors
+        weights = found * factors
+        shares = dict(zip(classes, (costs * weights).tolist(), strict=True))
+        return factors * prior_weights(shares, classes, weights)
+
+
 def prior_weights(priors: object, classes: Sequence[Value], found: Floats) -> Floats:
     """Return the factor of each class, of weight ``found``, that gives it its prior.
 
     What is given may be a function of the classes, too.
     """
+    if isinstance(priors, CostPriors):
+        return priors.factors(classes, found)
     priors = priors(classes) if callable(priors) else priors
     known = isinstance(priors, Mapping) and set(priors) == set(classes)
     shares = [priors[label] for label in classes] if known else []  # type: ignore[index]

@@ -344,6 +344,12 @@ class TreeEstimator(FittedEstimator):
             have an entry each.
         """
         recipe = unpruned(self.recipe)
+        if recipe.costs_in == "growth":
+            raise ParameterError(
+                "cost_complexity_pruning_path has impurities of cases, and "
+                "costs_in='growth' prunes by those of costs. Choose "
+                "costs_in='prediction', or ccp_alpha='best'."
+            )
         grown = self._grown(X, y, sample_weight, recipe, on_finding=lambda _: None)
         tree = grown.tree
         path = subtrees.pruning_path(tree, recipe.criterion)
@@ -395,6 +401,7 @@ class TreeClassifier(ProbabilityEstimator, TreeEstimator):
     class_weight: Mapping[Any, float] | str | None = None
     priors: Mapping[Any, float] | None = None
     costs: Sequence[Sequence[float]] | Mapping[Any, Any] | None = None
+    costs_in: str = "prediction"
     probabilities: Probabilities = "frequencies"
     m: float = 2.0
 

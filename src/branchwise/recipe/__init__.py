@@ -22,6 +22,7 @@ from branchwise.recipe.parameters import (
     PARAMETERS,
     TWO_WAY_POLICIES,
     Branching,
+    CostsIn,
     CriterionFunction,
     Parameter,
     Policy,
@@ -72,6 +73,7 @@ class Recipe:
     probabilities: Probabilities = "frequencies"
     m: float = 2.0
     min_weight_fraction_leaf: float = 0.0
+    costs_in: CostsIn = "prediction"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "criterion", canonical(self.criterion))
@@ -97,6 +99,13 @@ class Recipe:
             raise ParameterError(
                 "pruning='error-based' counts wrong classes, and this tree predicts "
                 "numbers. Use 'reduced-error' or 'cost-complexity'."
+            )
+        if self.costs_in == "growth" and self.pruning == "reduced-error":
+            raise ParameterError(
+                "costs_in='growth' weighs the rows that the tree is grown from, and "
+                "pruning='reduced-error' counts other rows. Use 'error-based' or "
+                "'cost-complexity', or costs_in='prediction', by which reduced-error "
+                "pruning compares costs."
             )
         if self.quinlan_thresholds and self.is_regression:
             raise ParameterError(

@@ -177,6 +177,11 @@ class EnsembleRecipe:
                 f"ccp_alpha={self.tree.ccp_alpha!r} is chosen by cross-validation, for "
                 "single trees. Give a number for the trees of an ensemble."
             )
+        if self.tree.costs_in == "growth":
+            raise ParameterError(
+                "costs_in='growth' is for single trees. Give class_weight to the "
+                "trees of an ensemble."
+            )
         if self.tree.pruning == "reduced-error":
             raise ParameterError(
                 "pruning='reduced-error' needs rows to prune with, for single trees. "

@@ -47,6 +47,8 @@ FOR_NUMBERS = ("variance", "poisson")
 ALIASES = {"entropy": "gain", "log_loss": "gain", "squared_error": "variance"}
 Probabilities = Literal["frequencies", "laplace", "m-estimate"]
 PROBABILITIES: tuple[Probabilities, ...] = ("frequencies", "laplace", "m-estimate")
+CostsIn = Literal["prediction", "growth"]
+COSTS_IN: tuple[CostsIn, ...] = ("prediction", "growth")
 #: Rules by which cross-validation chooses ``ccp_alpha``.
 ALPHA_RULES = ("best", "1-se")
 #: Rules by which forests choose how many columns are drawn.

@@ -64,6 +64,12 @@ def encoded(model: FittedTree, X: object, y: object, sample_weight: object) -> T
                 f"steps needs the rows that the tree was grown from, X and y, to count "
                 f"them again. Got None for {name}."
             )
+    if model.recipe.costs_in == "growth":
+        raise ParameterError(
+            "steps counts cases or their weights, and this tree was grown from rows "
+            "that weigh by costs (costs_in='growth'). Fit one with "
+            "costs_in='prediction' to work it out."
+        )
     training = encode_rows(
         model.schema, model.recipe, X, y, range(len(model.schema.columns))
     )
