@@ -10,9 +10,9 @@
 // Cards are as wide as the words of their level; those of huge trees are all alike.
 const CARD = { height: 62, least: 116, usual: 220, most: 340, sides: 28 };
 const GAP = { across: 16, right: 42, close: 56, indent: 26, down: 26, level: 58 };
-const EDGE = { line: 16, right: 150, down: 200, beyond: 26 }; // names of branches
+const EDGE = { line: 16, right: 150, beyond: { down: 16, close: 26, outline: 26 } }; // names of branches
 const EDGE_LINES = { right: 4, down: 4, close: 2, outline: 2 };
-const MEASURED = 20000; // items whose words are measured
+const MEASURED = 5000; // items whose words are measured
 const NARROW = 600; // windows that show an outline
 const PAGE = 10; // branches shown at first, of nodes that have many more
 const FULL = 14; // up to this many are all shown
@@ -215,7 +215,7 @@ function measured(ids, kind) {
 
 /** The name of a branch in lines; above its card it is hardly wider than that. */
 function edgeLines(node, kind, width) {
-  const most = EDGE[kind] ?? width + EDGE.beyond;
+  const most = kind === "right" ? EDGE.right : width + EDGE.beyond[kind];
   return inLines(edgeOf(node), "edge", most, EDGE_LINES[kind]);
 }
 

@@ -2,6 +2,7 @@
 
 const SHOWN_VALUES = 8;
 const LONG_LIST = 3;
+const WITH_COMMAS = new Intl.NumberFormat("en-US", { maximumFractionDigits: 2 });
 
 /** A number as Python writes it: reading it back gives the very same one. */
 function number(value) {
@@ -35,12 +36,12 @@ function amount(weight) {
 /** The same for reading: with commas. */
 function cases(weight) {
   if (weight && (weight < 0.01 || weight >= 1e15)) return rounded(weight, 3);
-  return Number(amount(weight)).toLocaleString("en-US", { maximumFractionDigits: 2 });
+  return WITH_COMMAS.format(Number(amount(weight)));
 }
 
 /** A whole number for reading. */
 function grouped(count) {
-  return count.toLocaleString("en-US");
+  return WITH_COMMAS.format(count);
 }
 
 /** An impurity, a gain or a score: three decimals, more where it is small, fewer where large. */
