@@ -147,10 +147,13 @@ function fit(smoothly = false, farthest = FARTHEST) {
   );
 }
 
-/** Show several items at once; where they do not fit, the last ones. */
+/** Show several items at once, with the whole drawing if it can be read; where they do
+ * not fit, the last ones. Nothing moves where all are in the window. */
 function showTogether(items) {
   const { x, y, places } = state.items;
   const shown = items.map((item) => places.get(item)).filter((at) => at !== undefined);
+  if (shown.every(isInWindow)) return;
+  if (fittingScale() >= READABLE) return fit();
   const { width, height } = windowSize();
   const left = Math.min(...shown.map((at) => x[at]));
   const top = Math.min(...shown.map((at) => y[at]));
@@ -165,6 +168,15 @@ function showTogether(items) {
   };
   moveTo({ scale, x: middle(left, right, width), y: middle(top, bottom, height) });
   bringIntoView(items.at(-1), false);
+}
+
+function isInWindow(at) {
+  const { ids, x, y } = state.items;
+  const { width, height } = windowSize();
+  const left = camera.x + x[at] * camera.scale;
+  const top = camera.y + y[at] * camera.scale;
+  const right = left + cardWidth(ids[at]) * camera.scale;
+  return left >= 0 && top >= 0 && right <= width && top + CARD.height * camera.scale <= height;
 }
 
 /** The first view: what can be read at a glance, as large as the window allows. */
