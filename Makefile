@@ -50,9 +50,9 @@ SHARED ?= ../shared
 parity: $(VENV)/.installed
 	$(BIN)/python benchmarks/parity.py --shared $(SHARED) --output docs/parity.md
 
-# The pictures of docs/viewer.md, made in Chromium.
+# The pictures of the docs, made in Chromium; those of adult with ADULT=adult.csv.
 screenshots: $(VENV)/.installed
-	$(BIN)/python docs/make_screenshots.py
+	$(BIN)/python docs/make_screenshots.py $(ADULT)
 
 # examples/notebooks, made from the studies of examples/ and run.
 notebooks: $(VENV)/.installed

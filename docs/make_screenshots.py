@@ -1,14 +1,25 @@
-"""Make the pictures of viewer.md and report.md: `make screenshots`; needs Chromium."""
+"""Make the pictures of viewer.md, report.md and screenshots.md: `make screenshots`.
+
+Needs Chromium. The adult table (https://archive.ics.uci.edu/dataset/2/adult, 32,561
+rows) is not part of the project: `make screenshots ADULT=adult.csv` takes a CSV file of
+it whose target is the column `class`; without it, its pictures stay as they are.
+"""
 
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
+from functools import cache
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from PIL import Image
 from playwright.sync_api import sync_playwright
-from pyarrow import csv
+from pyarrow import Table, csv
 
-from branchwise import C45Classifier, CARTRegressor, datasets, fit_tree
+from branchwise import C45Classifier, CARTClassifier, CARTRegressor, datasets, fit_tree
 from branchwise.model import Model
 from branchwise.report import make_report
 
@@ -17,6 +28,15 @@ CREDIT = Path(__file__).parents[1] / "tests" / "data" / "credit-g.csv"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync")
 DESKTOP = {"width": 1200, "height": 720}
+PHONE = {"width": 390, "height": 844}
+#: The windows of screenshots.md.
+SIZES = (
+    {"width": 1440, "height": 900},
+    {"width": 1024, "height": 768},
+    PHONE,
+)
+#: Colours of a picture; more do not show in pages of flat colours.
+COLOURS = 256
 
 
 def weather() -> Model:
@@ -64,54 +84,105 @@ PICTURES = {
     "viewer_case": (weather, "Play today?", try_case, DESKTOP, "light"),
     "viewer_search": (cars, "Which cars are acceptable?", search, DESKTOP, "dark"),
     "viewer_numbers": (petals, "How wide is a petal?", select, DESKTOP, "light"),
-    "viewer_phone": (
-        weather,
-        "Play today?",
-        select,
-        {"width": 390, "height": 844},
-        "light",
-    ),
+    "viewer_phone": (weather, "Play today?", select, PHONE, "light"),
 }
+
+
+def keep(page: Any, name: str) -> None:
+    """Save what the window shows, in few colours."""
+    page.wait_for_timeout(300)
+    pixels = np.asarray(Image.open(BytesIO(page.screenshot())).convert("RGB"))
+    colours, which, counts = np.unique(
+        pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True
+    )
+    # The most frequent colours stay as they are; rare ones, of the edges of letters, do
+    # not: grounds, bars and lines keep theirs.
+    frequent = colours[np.argsort(-counts)[:COLOURS]]
+    apart = colours[:, np.newaxis].astype(int) - frequent
+    nearest = (apart**2).sum(axis=2).argmin(axis=1).astype(np.uint8)
+    small = Image.fromarray(nearest[which].reshape(pixels.shape[:2]))
+    small.putpalette(frequent.ravel().tolist())
+    small.save(IMAGES / f"{name}.png", optimize=True)
+    page.close()
+
+
+def opened(browser: Any, path: Path, size: dict[str, int], scheme: str) -> Any:
+    """Open a page in a window of its own."""
+    page = browser.new_page(viewport=size, color_scheme=scheme, reduced_motion="reduce")
+    page.goto(path.as_uri())
+    return page
+
+
+def show_viewer(browser: Any, folder: Path) -> None:
+    """Make the pictures of the viewer."""
+    for name, (model, title, action, size, scheme) in PICTURES.items():
+        file = folder / f"{name}.html"
+        model().to_html(file, title=title)
+        page = opened(browser, file, size, scheme)
+        action(page)
+        keep(page, name)
+
+
+@cache
+def rows(path: Path) -> tuple[Table, Any]:
+    """Return the columns of a table, and its target."""
+    table = csv.read_csv(path)
+    return table.drop_columns(["class"]), table["class"]
 
 
 def show_report(browser: Any, folder: Path) -> None:
     """Make the pictures of a report: where it begins, and its tests on a telephone."""
-    table = csv.read_csv(CREDIT)
     tree = C45Classifier(min_samples_branch=20)
-    X, y = table.drop_columns(["class"]), table["class"]
     title = "Credit risk: who repays?"
-    make_report(X, y, tree, target_name="class", title=title).save(folder / "r.html")
+    report = make_report(*rows(CREDIT), tree, target_name="class", title=title)
+    report.save(folder / "r.html")
     for name, size, part in (
         ("report", {"width": 980, "height": 900}, "h1"),
         ("report_tests", {"width": 1000, "height": 860}, "#evaluation"),
-        ("report_phone", {"width": 390, "height": 844}, "#evaluation figure"),
+        ("report_phone", PHONE, "#evaluation figure"),
     ):
-        page = browser.new_page(viewport=size, reduced_motion="reduce")
-        page.goto((folder / "r.html").as_uri())
+        page = opened(browser, folder / "r.html", size, "light")
         page.locator(part).first.evaluate("e => e.scrollIntoView()")
-        page.wait_for_timeout(300)
-        page.screenshot(path=IMAGES / f"{name}.png")
-        page.close()
+        keep(page, name)
+
+
+def tables(adult: Path | None) -> Iterator[tuple[str, Path, str, Any]]:
+    """Yield the tables of screenshots.md: name, file, title, estimator."""
+    credit = C45Classifier(min_samples_branch=20)
+    yield "credit", CREDIT, "Credit risk: who repays?", credit
+    if adult is not None:
+        income = CARTClassifier(ccp_alpha=0.0005)
+        yield "adult", adult, "Adult: who earns more than 50K?", income
+
+
+def show_screens(browser: Any, folder: Path, adult: Path | None) -> None:
+    """Make the pictures of screenshots.md: both pages in all windows and colours."""
+    for name, file, title, tree in tables(adult):
+        X, y = rows(file)
+        report = make_report(X, y, tree, target_name="class", title=title)
+        report.save(folder / f"report_{name}.html")
+        report.model.to_html(folder / f"viewer_{name}.html", title=title)
+        for kind in ("viewer", "report"):
+            for size in SIZES:
+                for scheme in ("light", "dark"):
+                    path = folder / f"{kind}_{name}.html"
+                    page = opened(browser, path, size, scheme)
+                    if (kind, name) == ("report", "adult"):
+                        rules = page.locator("#rules")
+                        rules.evaluate("e => e.scrollIntoView()")
+                    keep(page, f"screen_{kind}_{name}_{size['width']}_{scheme}")
 
 
 def main() -> None:
     """Make all pictures."""
+    adult = Path(sys.argv[1]) if len(sys.argv) > 1 else None
     path = next(found for name in BROWSERS if (found := shutil.which(name)))
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=path, args=FLAGS)
-        for name, (model, title, action, size, scheme) in PICTURES.items():
-            file = Path(folder) / f"{name}.html"
-            model().to_html(file, title=title)
-            page = browser.new_page(
-                viewport=size, color_scheme=scheme, reduced_motion="reduce"
-            )
-            page.goto(file.as_uri())
-            action(page)
-            page.wait_for_timeout(300)
-            page.screenshot(path=IMAGES / f"{name}.png")
-            page.close()
+        show_viewer(browser, Path(folder))
         show_report(browser, Path(folder))
+        show_screens(browser, Path(folder), adult)
         browser.close()
 
 

@@ -86,8 +86,14 @@ def test_the_keys_of_the_viewer():
 
 
 def test_pictures_are_small():
-    for picture in (ROOT / "docs" / "images").iterdir():
+    pictures = list((ROOT / "docs" / "images").iterdir())
+    for picture in pictures:
         assert picture.stat().st_size < 150_000, picture.name
+    assert sum(picture.stat().st_size for picture in pictures) < 2_500_000
+    screens = {p.name for p in pictures if p.name.startswith("screen_")}
+    shown = (ROOT / "docs" / "screenshots.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"images/(screen_\w+\.png)", shown)) == screens
+    assert len(screens) == 24  # two pages, two tables, three widths, light and dark
 
 
 #: How the programs of the page on exports are run, given the tree and themselves.
