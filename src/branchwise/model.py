@@ -281,7 +281,7 @@ class Showing(FittedTree):
         """
         from branchwise.render.view import view
 
-        return view(self.schema, self.tree, self.recipe, max_values)
+        return view(self.shown_schema, self.tree, self.recipe, max_values)
 
     def to_text(
         self,
@@ -361,7 +361,7 @@ class Showing(FittedTree):
     def _lines(self, *options: object) -> Iterator[str]:
         from branchwise.render.plain_text import TextTree
 
-        return TextTree(self.schema, self.tree, self.reasons, *options).lines()  # type: ignore[arg-type]
+        return TextTree(self.shown_schema, self.tree, self.reasons, *options).lines()  # type: ignore[arg-type]
 
     @overload
     def to_html(
@@ -458,7 +458,7 @@ def _page_view(model: FittedTree) -> dict[str, Any]:
     from branchwise.render.view import view
 
     lists = html.lists_for(model.tree)
-    return view(model.schema, model.tree, model.recipe, lists=lists)
+    return view(model.shown_schema, model.tree, model.recipe, lists=lists)
 
 
 class Model(Reading, Showing):

@@ -64,6 +64,35 @@ def test_metadata_that_cannot_be(arguments, message):
     assert message in refusal("fit", WEATHER, "-t", "play", *arguments, code=2)
 
 
+def test_labels_at_fit_and_at_show(tree, tmp_path):
+    labels = tmp_path / "labels.toml"
+    labels.write_text(
+        "[outlook]\ntitle = 'Sky'\norder = ['sunny', 'overcast', 'rainy']\n"
+        "[humidity]\nunit = '%'\n[play.words]\nyes = 'golf'\n",
+        encoding="utf-8",
+    )
+    shown = output("show", tree, "--labels", labels)
+    assert "Sky = overcast: golf (4)" in shown
+    assert "humidity <= 80 %: golf" in shown
+    assert "outlook" in output("show", tree)
+    path = tmp_path / "ordered.json"
+    output("fit", WEATHER, "-t", "play", "-a", "cart", "--labels", labels, "-o", path)
+    column = load(path).schema.columns[0]
+    assert (column.kind, column.categories[0]) == ("ordinal", "sunny")
+    assert "Sky" in output("show", path)
+    page = tmp_path / "page.html"
+    output("view", path, "--no-open", "-o", page, "--labels", labels)
+    assert '"Sky"' in page.read_text("utf-8")
+    assert "has no column" in refusal(
+        "show", tree, "--labels", _written(tmp_path / "a.json", '{"sky": "Sky"}')
+    )
+
+
+def _written(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
 def test_options_of_a_file_need_one():
     for option in ("--drop-unused", "--data-hash"):
         message = refusal("fit", WEATHER, "-t", "play", option, code=2)

@@ -328,6 +328,7 @@ SHARED = {
     "--notes": Row("--notes tested", "-o -"),
     "--date": Row("--date 2026-03-31", "-o -"),
     "--drop-unused": Row("--drop-unused", "-o -"),
+    "--labels": Row("--labels {}/labels.json"),
 }
 C45_ONLY = [option for option, row in GROWING.items() if row.beside == C45]
 WHOLE = f"{C45} --no-prune --format json"
@@ -494,6 +495,7 @@ def test_every_option_has_a_row_and_every_row_an_option():
 def folder_of_files(tmp_path_factory):
     """Return a folder with a table and two models."""
     folder = tmp_path_factory.mktemp("options")
+    (folder / "labels.json").write_text('{"c": "Colour"}', encoding="utf-8")
     with (folder / "rows.csv").open("w", newline="", encoding="utf-8") as file:
         written = csv.writer(file)
         written.writerow(["c", "d", "n", "k", "w", "y"])

@@ -74,6 +74,7 @@ def fit(
     reading: Reading,
 ) -> None:
     """Grow a tree, a forest or boosted trees from a table; write a model file."""
+    growth["order"] = [*(growth["order"] or ()), *kept.orders] or None
     options = dict(locals()) | growth | ensembles | engines
     validation = growth["validation"]
     reporter = Reporter(quiet)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, check_without_table, takes
+from branchwise.cli.options.model_metadata import with_labels_of
 from branchwise.cli.support import (
     Reporter,
     check_outputs,
@@ -72,6 +73,7 @@ def show(
     output_format: str = options.FORMAT,
     output: str | None = options.OUTPUT,
     number: int | None = options.TREE,
+    labels: str | None = options.SHARED.option("--labels", panel=None),
 ) -> None:
     """Print or draw a tree, or print its rules or a description as JSON."""
     if rules and nodes:
@@ -93,7 +95,7 @@ def show(
         shown = "--format json"
     _check_idle(shown, given)
     check_outputs({"-o": output}, model_path)
-    opened = open_any(model_path)
+    opened = with_labels_of(labels, open_any(model_path))
     if number is None and not isinstance(opened, Model):
         _show_ensemble(opened, model_path, shown, given, output)
         return
@@ -309,6 +311,7 @@ def view(
     title: str | None = options.TITLE,
     number: int | None = options.TREE,
     data: str | None = _VIEW.option("--data"),
+    labels: str | None = options.SHARED.option("--labels", panel=None),
     no_open: bool = _VIEW.flag("--no-open"),
     *,
     inputs: Inputs,
@@ -322,6 +325,7 @@ def view(
         "Choose one with --tree N, from 0 to {last:,}; branchwise show MODEL -o "
         "page.html writes a page of the whole.",
     )
+    model = with_labels_of(labels, model)
     target = output if output is not None else _beside(model_path)
     check_outputs({"-o": target}, model_path, data)
     if data is None:

@@ -65,6 +65,37 @@ class ColumnStatistics:
         )
 
 
+#: The most characters of a title, a unit or a word.
+LONGEST_LABEL = 1_000
+
+
+@dataclass(frozen=True)
+class ColumnLabel:
+    """How a column is called in views: its title, its unit, words for its values.
+
+    ``words`` has a word for each category, None where it is called as it is; or is
+    empty where all are.
+    """
+
+    title: str | None = None
+    unit: str | None = None
+    words: tuple[str | None, ...] = ()
+
+    def __post_init__(self) -> None:
+        for what, text in (
+            ("title", self.title),
+            ("unit", self.unit),
+            *(("word", word) for word in self.words),
+        ):
+            if text is None:
+                continue
+            if not isinstance(text, str) or not 0 < len(text) <= LONGEST_LABEL:
+                raise ParameterError(
+                    f"a {what} must be a text of 1 to {LONGEST_LABEL:,} characters. "
+                    f"Got {text!r:.50}."
+                )
+
+
 #: The most characters of each text of the metadata.
 LONGEST = {
     "branchwise": 100,

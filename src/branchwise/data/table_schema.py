@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.date_format import ISO, DateFormat
-from branchwise.data.descriptions import NOTHING_KNOWN, ColumnStatistics, Metadata
+from branchwise.data.descriptions import (
+    NOTHING_KNOWN,
+    ColumnLabel,
+    ColumnStatistics,
+    Metadata,
+)
 from branchwise.data.number_format import NumberFormat
 from branchwise.errors import DataError, plain, quoted
 from branchwise.threads import cached_property
@@ -57,7 +62,8 @@ class Column:
     ``number_kind`` says what all numbers of the training rows are: "binary" (0 and 1),
     "whole" or "any"; or "bins" while a tree is grown from bins. It is learnt for
     readable thresholds only. ``statistics`` are of the training table; they are no part
-    of what a column means, and none are known of columns made by hand.
+    of what a column means, and none are known of columns made by hand. ``label`` is how
+    the column and its values are called in views.
     """
 
     name: str
@@ -68,6 +74,7 @@ class Column:
     number_format: NumberFormat | DateFormat | None = None
     number_kind: str = "any"
     statistics: ColumnStatistics | None = field(default=None, compare=False)
+    label: ColumnLabel | None = field(default=None, compare=False)
 
     @property
     def is_numeric(self) -> bool:
@@ -162,7 +169,8 @@ class Schema:
 
     There are no classes where numbers are predicted. ``named`` is false when the
     table was an array, whose columns are matched by position and called x0, x1, ...
-    in views. ``metadata`` is of the model that has the schema.
+    in views. ``metadata`` is of the model that has the schema; ``target_label`` is how
+    the target and its classes are called in views.
     """
 
     columns: tuple[Column, ...]
@@ -170,6 +178,7 @@ class Schema:
     target: str | None = None
     named: bool = True
     metadata: Metadata = field(default=NOTHING_KNOWN, compare=False)
+    target_label: ColumnLabel | None = field(default=None, compare=False)
 
     @property
     def names(self) -> list[str]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.one_row import Cells
-from branchwise.data.table_schema import Columns, Value
+from branchwise.data.table_schema import Columns, Schema, Value
 from branchwise.explain.path import Case, Step
 from branchwise.shap.shap_values import ShapValues
 from branchwise.stats import check_level, mean_interval, share_interval
@@ -24,6 +24,7 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import Document, as_text
+from branchwise.text.labels import class_called, target_title
 from branchwise.text.predictions import deviation_of, label_of, reason
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
@@ -84,7 +85,8 @@ class Ending:
         level = share(self.level, 1)
         if self.deviation is not None:
             return f"{cases}: {self._numbers(level)}"
-        label = word(self.label)
+        schema = self.case.schema
+        label = word(class_called(schema, self.label))
         by_weight = f"{share(self.weights[self.label], self.weight)} of weight"
         reason = f". {self.reason[0].upper()}{self.reason[1:]}" if self.reason else ""
         if not self.counts:
@@ -94,8 +96,9 @@ class Ending:
         by_cases = f"{fraction}{' of cases' if self.weighted else ''}"
         also = f"; {by_weight}" if self.weighted else ""
         return (
-            f"{cases}: {_listed_by_size(self.counts, amount)}. Share of {label}: "
-            f"{by_cases}, {level} interval (Wilson) {low} to {high}{also}{reason}"
+            f"{cases}: {_listed_by_size(self.counts, amount, schema)}. Share of "
+            f"{label}: {by_cases}, {level} interval (Wilson) {low} to {high}"
+            f"{also}{reason}"
         )
 
     @property
@@ -144,12 +147,19 @@ class Ending:
         }
 
 
-def _listed_by_size(by_class: dict[Value, float], words: Callable[[float], str]) -> str:
+def _listed_by_size(
+    by_class: dict[Value, float],
+    words: Callable[[float], str],
+    schema: Schema | None = None,
+) -> str:
     """List classes with their numbers, the largest first, without those of 0."""
     present = sorted(
         (pair for pair in by_class.items() if pair[1]), key=lambda pair: -pair[1]
     )
-    shown = [f"{word(label)} {words(each)}" for label, each in present[:SHOWN_VALUES]]
+    shown = [
+        f"{prediction_words(label, schema)} {words(each)}"
+        for label, each in present[:SHOWN_VALUES]
+    ]
     if len(present) > SHOWN_VALUES:
         shown.append(f"... ({len(present) - SHOWN_VALUES:,} more)")
     return ", ".join(shown)
@@ -207,12 +217,12 @@ class Explanation(Document):
             yield from values.row_blocks()
 
     def _paths(self, max_leaves: int) -> Iterator[Block]:
-        target = "Prediction" if self.target is None else word(self.target)
-        probabilities = probability_words(self.probabilities)
+        schema = self.endings[0].case.schema
+        target = word(target_title(schema) or "Prediction")
+        probabilities = probability_words(self.probabilities, schema)
+        predicted = prediction_words(self.prediction, schema)
         reason = f"; {self.reason}" if self.reason else ""
-        yield Paragraph(
-            f"{target}: {prediction_words(self.prediction)}{probabilities}{reason}"
-        )
+        yield Paragraph(f"{target}: {predicted}{probabilities}{reason}")
         if not self.fractional:
             (ending,) = self.endings
             yield from _steps(ending)
@@ -225,7 +235,7 @@ class Explanation(Document):
         for ending in self.endings[:max_leaves]:
             yield Heading(
                 f"{share(ending.share, 1)} of the case: {ending.name}, "
-                f"{prediction_words(ending.label)}"
+                f"{prediction_words(ending.label, schema)}"
             )
             yield from _steps(ending)
             yield Paragraph(f"{ending.evidence()}.")
@@ -252,16 +262,18 @@ def _steps(ending: Ending) -> Iterator[Block]:
         yield Items([str(step) for step in ending.steps], numbered=True)
 
 
-def prediction_words(prediction: Value) -> str:
-    """Write a prediction: a class as it is, a number with the digits of a mean."""
+def prediction_words(prediction: Value, schema: Schema | None = None) -> str:
+    """Write a prediction: a class in words, a number with the digits of a mean."""
     if isinstance(prediction, float):
         return mean(prediction)
-    return word(prediction)
+    return word(prediction if schema is None else class_called(schema, prediction))
 
 
-def probability_words(probabilities: dict[Value, float]) -> str:
+def probability_words(
+    probabilities: dict[Value, float], schema: Schema | None = None
+) -> str:
     """Write probabilities in brackets, the largest first, without those of 0."""
-    words = _listed_by_size(probabilities, lambda probability: share(probability, 1))
+    words = _listed_by_size(probabilities, lambda each: share(each, 1), schema)
     return f" ({words})" if words else ""
 
 

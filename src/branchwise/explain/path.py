@@ -23,6 +23,7 @@ from branchwise.text.conditions import (
     surrogates_of,
     word,
 )
+from branchwise.text.label_words import called, title_of
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH
 from branchwise.tree.tree import Tree
 
@@ -75,12 +76,14 @@ class Step:
         return f"{self._lack()}: {self._remedy()}"
 
     def _lack(self) -> str:
-        column = word(self.column)
+        of = None if self.branch is None else self.branch.of
+        column = word(title_of(of, self.column))
         if self.value is None:
             return f"{column} is missing"
+        value = word(called(of, self.value))
         if self.state == "unseen":
-            return f"{column} is {word(self.value)}, a value that training did not have"
-        return f"{column} is {word(self.value)}, without a training case at this node"
+            return f"{column} is {value}, a value that training did not have"
+        return f"{column} is {value}, without a training case at this node"
 
     def _remedy(self) -> str:
         if self.branch is None:
@@ -131,7 +134,7 @@ def _having(condition: Condition, value: Value | None) -> str:
     """Write the value of the case, unless the condition names it."""
     if condition.worded.op == "=" or value is None:
         return ""
-    return f" (it is {word(value)})"
+    return f" (it is {word(called(condition.of, value))})"
 
 
 @dataclass(frozen=True)

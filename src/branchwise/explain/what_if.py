@@ -35,6 +35,7 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import Document
+from branchwise.text.label_words import called, title_of
 from branchwise.train.fitted_tree import FittedTree
 
 
@@ -56,8 +57,17 @@ class Change:
     whole: bool = False
 
     def __str__(self) -> str:
-        old = "missing" if self.old is None else word(self.old)
-        return f"{word(self.column)} from {old} to {self._wanted()}"
+        old = "missing" if self.old is None else word(called(self._of, self.old))
+        name = word(title_of(self._of, self.column))
+        return f"{name} from {old} to {self._wanted()}"
+
+    @property
+    def _of(self) -> Column | None:
+        """The column, if it is known."""
+        return next((c.of for c in self.conditions if c.of is not None), None)
+
+    def _bound(self, value: float) -> str:
+        return word(called(self._of, value))
 
     def _wanted(self) -> str:
         if self.new is None:
@@ -67,18 +77,18 @@ class Change:
         if self.whole and {">", "<="} & bounds.keys():
             return _whole_words(above, at_most, self.conditions[0].of)
         if isinstance(above, (int, float)) and isinstance(at_most, (int, float)):
-            return f"more than {number(above)} and at most {number(at_most)}"
+            return f"more than {number(above)} and at most {self._bound(at_most)}"
         if isinstance(above, (int, float)):
-            return f"more than {number(above)}"
+            return f"more than {self._bound(above)}"
         if isinstance(at_most, (int, float)):
-            return f"{number(at_most)} or less"
+            return f"{self._bound(at_most)} or less"
         if "is known" in bounds:
-            dated = self.conditions[0].of is not None
+            dated = self._of is not None and self._of.date is not None
             return "any date" if dated else "any number"
         values = bounds.get("in")
-        return (
-            f"one of {listed(values)}" if isinstance(values, tuple) else word(self.new)
-        )
+        if isinstance(values, tuple):
+            return f"one of {listed([called(self._of, value) for value in values])}"
+        return word(called(self._of, self.new))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the change in plain values."""

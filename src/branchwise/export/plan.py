@@ -52,6 +52,7 @@ from branchwise.data.table_schema import Column, Schema, Value, ValueType
 from branchwise.errors import counted
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
+from branchwise.text.labels import labels_in_words
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Splits
@@ -308,6 +309,13 @@ def _link(recipe: EnsembleRecipe, n_classes: int) -> Link | None:
 
 
 def _about(schema: Schema, tree: Tree, recipe: Recipe) -> str:
+    """Return a line about the tree, and what labels call its columns."""
+    labels = labels_in_words(schema)
+    about = _kind_and_size(schema, tree, recipe)
+    return f"{about}; {labels}" if labels else about
+
+
+def _kind_and_size(schema: Schema, tree: Tree, recipe: Recipe) -> str:
     target = "" if schema.target is None else f" for {schema.target!a}"
     leaves = "1 leaf" if tree.n_leaves == 1 else f"{tree.n_leaves:,} leaves"
     return f"{recipe.algorithm} decision tree{target} with {leaves}"

@@ -9,7 +9,12 @@ from __future__ import annotations
 from dataclasses import fields as fields_of_class
 from typing import Any
 
-from branchwise.data.descriptions import NOTHING_KNOWN, ColumnStatistics, Metadata
+from branchwise.data.descriptions import (
+    NOTHING_KNOWN,
+    ColumnLabel,
+    ColumnStatistics,
+    Metadata,
+)
 from branchwise.errors import ModelFileError, ParameterError
 from branchwise.model_file.fields import check_known, fields_of, typed
 
@@ -28,6 +33,36 @@ def read_metadata(document: dict[str, Any]) -> Metadata:
         typed(given, name, where, "text")
     try:
         return Metadata(**given)
+    except ParameterError as error:
+        raise ModelFileError(f"in {where}, {str(error).removesuffix('.')}") from None
+
+
+def label_fields(label: ColumnLabel) -> dict[str, object]:
+    """Return a label as plain values, without what it has not."""
+    given = {"title": label.title, "unit": label.unit, "words": list(label.words)}
+    return {name: value for name, value in given.items() if value}
+
+
+def read_label(
+    fields: dict[str, Any], name: str, where: str, n_values: int
+) -> ColumnLabel | None:
+    """Return how a column, or the target, is called, if the file tells."""
+    if name not in fields:
+        return None
+    where = f"{name!r} of {where}"
+    given = fields_of(fields[name], where, ())
+    check_known(given, ("title", "unit", "words"), where, "field")
+    for text in ("title", "unit"):
+        if text in given:
+            typed(given, text, where, "text")
+    words = typed(given, "words", where, "a list") if "words" in given else []
+    if words and len(words) != n_values:
+        raise ModelFileError(
+            f"'words' of {where} must have one for each of {n_values} values, not "
+            f"{len(words)}"
+        )
+    try:
+        return ColumnLabel(given.get("title"), given.get("unit"), tuple(words))
     except ParameterError as error:
         raise ModelFileError(f"in {where}, {str(error).removesuffix('.')}") from None
 

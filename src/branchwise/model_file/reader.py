@@ -38,7 +38,11 @@ from branchwise.model_file.layout import (
     StoredEnsemble,
     StoredTree,
 )
-from branchwise.model_file.metadata_fields import read_metadata, read_statistics
+from branchwise.model_file.metadata_fields import (
+    read_label,
+    read_metadata,
+    read_statistics,
+)
 from branchwise.model_file.parser import content_of, parse
 from branchwise.recipe import FIELDS, Recipe
 from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
@@ -239,7 +243,13 @@ def _read_schema(document: dict[str, Any]) -> Schema:
     twice = [name for name in times if times[name] > 1]
     if twice:
         raise ModelFileError(f"two columns are named {shown(twice[0])}")
-    return Schema(read, classes, target, named, read_metadata(document))
+    label = read_label(fields, "label", where, len(classes))
+    schema = Schema(read, classes, target, named, read_metadata(document), label)
+    if label is not None or any(column.label is not None for column in read):
+        from branchwise.text.labels import check_distinct  # noqa: PLC0415  (rare)
+
+        check_distinct(schema)
+    return schema
 
 
 def _read_column(value: Any, where: str) -> Column:
@@ -263,8 +273,17 @@ def _read_column(value: Any, where: str) -> Column:
     if number_kind != "any" and kind != "numeric":
         raise ModelFileError(f"{where} has a 'number_kind' and yet is not numeric")
     statistics = read_statistics(fields, where, kind == "numeric", has_missing)
+    label = read_label(fields, "label", where, len(categories))
     return Column(
-        name, kind, categories, has_missing, sketched, how, number_kind, statistics
+        name,
+        kind,
+        categories,
+        has_missing,
+        sketched,
+        how,
+        number_kind,
+        statistics,
+        label,
     )
 
 

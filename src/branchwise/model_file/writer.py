@@ -22,7 +22,7 @@ from branchwise.model_file.layout import (
     VERSION,
     StoredEnsemble,
 )
-from branchwise.model_file.metadata_fields import statistics_fields
+from branchwise.model_file.metadata_fields import label_fields, statistics_fields
 from branchwise.recipe import FIELDS, Recipe
 from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS
 from branchwise.recipe.parameters import PARAMETERS
@@ -72,10 +72,16 @@ def _metadata_lines(schema: Schema) -> tuple[str, ...]:
     return (f'"metadata": {_json(given)},',) if given else ()
 
 
+def _target_label(schema: Schema) -> tuple[str, ...]:
+    label = schema.target_label
+    return () if label is None else (f'"label": {_json(label_fields(label))},',)
+
+
 def _schema_lines(schema: Schema) -> tuple[str, ...]:
     return (
         '"schema": {',
         f'"target": {_json(schema.target)},',
+        *_target_label(schema),
         f'"named": {_json(schema.named)},',
         f'"classes": {_json(schema.classes)},',
         '"columns": [',
@@ -138,6 +144,8 @@ def _column_fields(column: Column) -> dict[str, object]:
         fields["number_kind"] = column.number_kind
     if column.statistics is not None:
         fields["statistics"] = statistics_fields(column.statistics)
+    if column.label is not None:
+        fields["label"] = label_fields(column.label)
     return fields
 
 

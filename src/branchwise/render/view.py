@@ -117,6 +117,8 @@ def _column(column: Column, used: bool) -> dict[str, Any]:
         "used": used,
         "values": [words.word(value) for value in column.categories],
     }
+    if column.label is not None and column.label.unit:
+        described["unit"] = plain(column.label.unit)
     if column.is_whole:
         described["number_kind"] = column.number_kind
     if column.date is not None:

@@ -24,6 +24,7 @@ from branchwise.text.conditions import (
     share,
     word,
 )
+from branchwise.text.labels import class_called, target_title
 from branchwise.text.predictions import Reasons, deviation_of, in_short, label_of
 from branchwise.tree.tree import Tree
 
@@ -44,7 +45,8 @@ class Rule:
     What sentences need besides: ``total``, the number of all training cases; where
     cases had weights ``weight``, the weight of those at the leaf, ``weights``, that of
     each class, and ``total_weight``, that of all training cases; ``target``, the name
-    of what is predicted; ``reason``, what decided where costs or smoothed
+    of what is predicted; ``called``, what the class is called by a label, if it has
+    one; ``reason``, what decided where costs or smoothed
     probabilities did; ``mean_interval``, the 95 % interval of a mean that was judged by
     other cases than those it was found in. Rules are equal whatever these are.
     """
@@ -61,6 +63,7 @@ class Rule:
     weights: dict[Value, float] = field(default_factory=dict, compare=False, repr=False)
     total_weight: float | None = field(default=None, compare=False, repr=False)
     reason: str = field(default="", compare=False, repr=False)
+    called: Value | None = field(default=None, compare=False, repr=False)
     mean_interval: tuple[float, float] | None = field(
         default=None, compare=False, repr=False
     )
@@ -140,7 +143,9 @@ class Rule:
         return f"If {premise}, then {conclusion}."
 
     def _prediction(self) -> str:
-        return word(self.label) if self.deviation is None else mean(float(self.label))
+        if self.deviation is not None:
+            return mean(float(self.label))
+        return word(self.label if self.called is None else self.called)
 
     @property
     def _weighted(self) -> str:
@@ -251,8 +256,9 @@ def _rule(
         node,
         deviation_of(tree, node),
         total=float(tree.case_counts[0]),
-        target=schema.target,
+        target=target_title(schema),
         reason=reasons.get(node, ""),
+        called=class_called(schema, label_of(schema, tree, node)),
     )
     if not tree.is_weighted:
         return rule

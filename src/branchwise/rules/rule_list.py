@@ -26,6 +26,7 @@ from branchwise.rules.rule_set import Rules, cell_of, table_of
 from branchwise.text.blocks import Block, Table
 from branchwise.text.conditions import Condition, amount, simplified, word
 from branchwise.text.document import Document, as_text
+from branchwise.text.labels import class_called, target_title
 from branchwise.train.fitted_tree import FittedTree
 
 #: What the table says in place of the conditions of its last line.
@@ -309,14 +310,15 @@ class RuleList(Rules):
         return RuleTable(self, self.default, self.estimates, size, self._training, test)
 
     def _closing(self) -> list[str]:
-        target = "the prediction" if self.schema.target is None else self.schema.target
+        target = target_title(self.schema) or "the prediction"
         left = float(self._training.used[-1])
         cases = "no training case"
         if left:
             right = left - float(self._training.errors[-1])
             noun = "training case" if left == 1 else "training cases"
             cases = f"{amount(right)} of {amount(left)} {noun}"
-        prediction = f"{word(target)} is {word(self.default)}"
+        default = class_called(self.schema, self.default)
+        prediction = f"{word(target)} is {word(default)}"
         return [f"Otherwise, {prediction} ({cases}).", self.note]
 
     def to_dict(self) -> dict[str, Any]:
@@ -401,7 +403,8 @@ def _listed(candidate: Candidate, schema: Schema, cases: Cases) -> Rule:
         by_class(case),
         candidate.node,
         total=float(np.count_nonzero(cases.weights)),
-        target=schema.target,
+        target=target_title(schema),
+        called=class_called(schema, schema.classes[candidate.label]),
     )
     if not weighted(cases.weights):
         return rule

@@ -138,6 +138,15 @@ def node_steps(
     ]
 
 
+def in_labels(model: FittedTree, rows: Training) -> tuple[FittedTree, Training]:
+    """Return a model and its rows with the titles and words of labels."""
+    schema = model.shown_schema
+    if schema is model.schema:
+        return model, rows
+    shown = FittedTree(schema, model.tree, model.recipe)
+    return shown, replace(rows, columns=schema.columns)
+
+
 def candidate_scores(
     model: FittedTree, X: object, y: object, sample_weight: object
 ) -> dict[str, list[dict[str, Any]]]:
@@ -146,6 +155,7 @@ def candidate_scores(
     if not splitting:
         return {}
     training = encoded(model, X, y, sample_weight)
+    model, training = in_labels(model, training)
     nodes = node_steps(model, training, wanted_nodes(model.tree, splitting))
     return {
         str(node.node): [

@@ -12,7 +12,13 @@ from branchwise.steps.criterion_scores import check_criteria, scores_by_criterio
 from branchwise.steps.formulas import Figures
 from branchwise.steps.layout import Context, page
 from branchwise.steps.node_rows import rows_of_nodes
-from branchwise.steps.nodes import bars_of, encoded, node_steps, wanted_nodes
+from branchwise.steps.nodes import (
+    bars_of,
+    encoded,
+    in_labels,
+    node_steps,
+    wanted_nodes,
+)
 from branchwise.steps.numbers import Bars, NodeSteps
 from branchwise.steps.worksheet import worksheet as exercise
 from branchwise.text import as_html as html
@@ -172,6 +178,7 @@ def worked_solution(
     tree, recipe = model.tree, model.recipe
     wanted, names = wanted_nodes(tree, node), check_criteria(model, criteria)
     training = encoded(model, X, y, sample_weight)
+    model, training = in_labels(model, training)
     nodes = node_steps(model, training, wanted)
     shown = rows_of_nodes(model, training, wanted) if rows else {}
     scores = scores_by_criterion(model, training, wanted, names)

@@ -56,8 +56,21 @@ class Condition:
         Of whole numbers those above 3 are ``>=`` 4, and those above 3 and at most 7
         ``from`` 4 to 7; 0 and 1 are ``=``; numbers that are dates are these; a long
         list is ``not in`` the other values. Ordered values that follow one another are
-        bounds.
+        bounds. A column with a label has its title, its unit and its words.
         """
+        written = self._written
+        if self.of is None or self.of.label is None:
+            return written
+        from branchwise.text.label_words import title_of, values_called  # noqa: PLC0415
+
+        name = title_of(self.of, written.column)
+        value = values_called(self.of, written.op, written.value)
+        # Without its column it is not worded again.
+        return replace(written, column=name, value=value, of=None)
+
+    @property
+    def _written(self) -> Condition:
+        """The condition as it is written, with names and values as they are."""
         if self.of is None:
             return self
         if self.op == "in" and self.of.kind == "ordinal":
@@ -74,7 +87,10 @@ class Condition:
     def exact_for(self, value: object) -> Condition:
         """Return the condition in words that are true of a number that is not whole."""
         whole = not isinstance(value, float) or value.is_integer()
-        return self if whole or self.op == "in" else replace(self, of=None)
+        if whole or self.op == "in" or self.of is None:
+            return self
+        of = None if self.of.date else replace(self.of, number_kind="any")
+        return replace(self, of=of)
 
 
 def _as_bounds(condition: Condition, order: tuple[Value, ...]) -> Condition:
@@ -110,8 +126,8 @@ def phrase(
         below, up_to = "<" if worded.op == "within" else "<=", "<="
         if typeset:
             below, up_to = _SIGNS.get(below, below), _SIGNS[up_to]
-        return f"{above} {below} {word(condition.column)} {up_to} {at_most}"
-    return f"{word(condition.column)} {_demand(worded, limit, typeset)}"
+        return f"{above} {below} {word(worded.column)} {up_to} {at_most}"
+    return f"{word(worded.column)} {_demand(worded, limit, typeset)}"
 
 
 def _demand(condition: Condition, limit: int, typeset: bool = False) -> str:
@@ -259,12 +275,12 @@ def condition_of(schema: Schema, tree: Tree, node: int) -> Condition:
 def condition_on(column: Column, codes: Sequence[int], threshold: float) -> Condition:
     """Return the condition of codes: values, or sides of a threshold; none: missing."""
     if not codes:
-        return Condition(column.name, "is missing")
+        return Condition(column.name, "is missing", of=column)
     if not column.is_numeric:
         values = tuple(column.categories[code] for code in codes)
         return replace(one_of(column.name, values), of=column)
     if len(codes) > 1:
-        return Condition(column.name, "is known")
+        return Condition(column.name, "is known", of=column)
     side = "<=" if codes[0] == AT_MOST else ">"
     return Condition(column.name, side, threshold, column)
 
@@ -516,7 +532,7 @@ def _shortened(condition: Condition, column: Column) -> tuple[Condition, ...]:
         return (condition,)
     if len(condition.value) == len(column.categories):  # type: ignore[arg-type]
         # All values: but a missing one is none of them.
-        known = Condition(column.name, "is known")
+        known = Condition(column.name, "is known", of=column)
         return (known,) if column.has_missing else ()
     if column.kind == "ordinal":
         return (condition,)

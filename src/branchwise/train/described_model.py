@@ -69,6 +69,32 @@ class DescribedModel:
         metadata = self.metadata.with_values(**changed)
         return self._with_schema(replace(self.schema, metadata=metadata))
 
+    def with_labels(self, labels: object) -> Self:
+        """Return the model with titles, units and words for values in its views.
+
+        It predicts the same, and takes tables with the same names and values.
+
+        Parameters
+        ----------
+        labels : dict or path
+            By column, or the target: its ``title``, its ``unit`` and ``words``, a
+            dictionary from values to words; or only the title. Or the path of a JSON,
+            TOML or CSV file that has them.
+        """
+        from branchwise.text.labels import with_labels
+
+        return self._with_schema(with_labels(self.schema, labels))
+
+    @property
+    def shown_schema(self) -> Schema:
+        """The schema with the titles and words of labels, for views."""
+        schema = self.schema
+        if schema.target_label is None and not any(c.label for c in schema.columns):
+            return schema
+        from branchwise.text.labels import shown_schema
+
+        return shown_schema(schema)
+
     def drop_unused(self) -> Self:
         """Return the model without the columns that it does not split on.
 

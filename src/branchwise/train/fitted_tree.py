@@ -60,7 +60,7 @@ class FittedTree(DescribedModel):
         """By node, what decided where its class is not the usual one, in words."""
         from branchwise.text.predictions import reasons_of
 
-        return reasons_of(self.schema.classes, self.tree, self.recipe)
+        return reasons_of(self.shown_schema.classes, self.tree, self.recipe)
 
     @cached_property
     def _row_encoder(self) -> RowEncoder:

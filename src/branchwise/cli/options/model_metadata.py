@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, TypeVar
 
 from branchwise.cli.options import SHARED, check_idle
 from branchwise.data.descriptions import Metadata
 from branchwise.errors import ParameterError, quoted
+from branchwise.text.labels import read_labels
 from branchwise.train.described_model import DescribedModel
 
 AnyModel = TypeVar("AnyModel", bound=DescribedModel)
@@ -23,6 +26,7 @@ class ModelOptions:
     name: str | None = SHARED.option("--name")
     notes: str | None = SHARED.option("--notes")
     date: str | None = SHARED.option("--date")
+    labels: str | None = SHARED.option("--labels")
     drop_unused: bool = SHARED.flag("--drop-unused")
 
     @property
@@ -34,13 +38,27 @@ class ModelOptions:
     @property
     def given(self) -> bool:
         """Whether any of the options was given."""
-        return bool(self.metadata) or self.drop_unused
+        return bool(self.metadata) or self.drop_unused or self.labels is not None
+
+    @property
+    def orders(self) -> list[str]:
+        """The orders of values that the labels have, as --order takes them."""
+        labels = {} if self.labels is None else read_labels(self.labels)
+        entries = []
+        for name, label in labels.items():
+            if label.get("order"):
+                line = StringIO()
+                csv.writer(line, lineterminator="").writerow(label["order"])
+                entries.append(f"{name}={line.getvalue()}")
+        return entries
 
     def check(self, output: str | None, output_format: str, **more: bool) -> None:
         """Reject metadata that a model cannot have, and what would not be seen."""
         if output is None and output_format == "text":
             idle = {"--drop-unused": self.drop_unused, **more}
             check_idle(idle, "without -o FILE, the model file that it is for.")
+        if self.labels is not None:
+            read_labels(self.labels)
         try:
             Metadata(**self.metadata)
         except ParameterError as error:
@@ -51,7 +69,13 @@ class ModelOptions:
         metadata = self.metadata | more
         if metadata:
             model = model.with_metadata(**metadata)
+        model = with_labels_of(self.labels, model)
         return model.drop_unused() if self.drop_unused else model
+
+
+def with_labels_of(labels: str | None, model: AnyModel) -> AnyModel:
+    """Return the model with the labels of a file."""
+    return model if labels is None else model.with_labels(labels)
 
 
 def hash_of_files(paths: Sequence[str]) -> str:

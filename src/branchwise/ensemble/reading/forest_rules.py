@@ -49,6 +49,7 @@ from branchwise.text.conditions import (
     share,
     word,
 )
+from branchwise.text.labels import class_called, target_title
 from branchwise.tree.apply import predicted_classes
 
 #: Rules that are judged for each one that is wanted, the most frequent first.
@@ -397,7 +398,7 @@ def _mean_rule(
         -1,
         deviation,
         total=float(outside.sum()),
-        target=ensemble.schema.target,
+        target=target_title(ensemble.schema),
         mean_interval=mean_interval(middle, deviation, n, INTERVAL),
     )
     if not weighted(rows.weight):
@@ -437,7 +438,8 @@ def _class_rule(
         counts,
         -1,
         total=float(outside.sum()),
-        target=ensemble.schema.target,
+        target=target_title(ensemble.schema),
+        called=class_called(ensemble.schema, classes[label]),
     )
     if not weighted(rows.weight):
         return rule

@@ -6,8 +6,9 @@ const DATE_PATTERN =
 
 /** A number of a column as it is written: that of a date as the date. */
 function cellWords(column, value) {
-  const { date } = DATA.columns[column];
-  return date ? dateText(value, date) : number(value);
+  const { date, unit } = DATA.columns[column];
+  if (date) return dateText(value, date);
+  return unit ? `${number(value)} ${unit}` : number(value);
 }
 
 /** The date, or the time, that contains a number of units. */
