@@ -99,9 +99,12 @@ def test_rules_and_explanations(model):
     assert text.startswith("Default: default & loss (")
     assert "Net <income> <= 30 k€ (it is 10.5 k€)" in text
     assert "Housing = rents" in text
-    changes = str(model.what_if(row, "g"))
-    assert "Housing from rents to owns" in changes or "Net <income> from" in changes
-    assert "(it is missing)" not in text
+    changes = str(model.what_if(row, "g", immutable=["own", "n"]))
+    assert changes.startswith("Now: default & loss (default & loss 100 %)")
+    assert "no default (no default 100 %) if this changes:" in changes
+    assert "Net <income> from 10.5 k€ to more than 30 k€" in changes
+    changes = str(model.what_if(row, "g", immutable=["inc", "n"]))
+    assert "Housing from rents to owns" in changes
 
 
 def test_worked_solutions_and_generalised_rules(model):
@@ -207,6 +210,15 @@ def test_files_of_labels(tmp_path):
 def test_labels_that_cannot_be(plain, labels, message):
     with pytest.raises((ParameterError, DataError), match=message):
         plain.with_labels(labels)
+
+
+def test_a_codebook_may_have_further_columns(plain):
+    labels = {"region": "Region of residence", **LABELS}
+    assert plain.with_labels(labels) == plain.with_labels(LABELS)
+    with pytest.raises(DataError, match="has no column 'region'"):
+        plain.with_labels({"region": "Region of residence"})
+    with pytest.raises(DataError, match=r"no column 'inkc'. Did you mean 'inc'"):
+        plain.with_labels({"inkc": "Income", "own": "Housing"})
 
 
 def test_broken_files_are_named(tmp_path):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from branchwise.data.one_row import Cells
-from branchwise.data.table_schema import Column, Columns, Value
+from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import DataError, ParameterError
 from branchwise.explain.constraints import LARGEST, Constraints, FeatureDomain, Range
 from branchwise.explain.constraints import Cells as CellSet
@@ -151,6 +151,7 @@ class WhatIf(Document):
     alternatives: tuple[Alternative, ...]
     reason: str | None = None
     decided_by: str = ""
+    schema: Schema | None = field(default=None, repr=False, compare=False)
 
     def __bool__(self) -> bool:
         return bool(self.alternatives)
@@ -175,14 +176,15 @@ class WhatIf(Document):
 
     def blocks(self) -> Iterator[Block]:
         """Yield what there is to say."""
-        yield Paragraph(f"Now: {_prediction_text(self)}")
+        yield Paragraph(f"Now: {_prediction_text(self, self.schema)}")
         if self.reason is not None:
             yield Paragraph(self.reason)
         for position, one in enumerate(self.alternatives):
             if one.changes:
                 comma = "," if one.decided_by else ""
                 also = "also " if position else ""
-                text = f"{_prediction_text(one)}{comma} {also}if this changes:"
+                said = _prediction_text(one, self.schema)
+                text = f"{said}{comma} {also}if this changes:"
                 yield Heading(text)
                 yield Items([str(change) for change in one.changes])
                 yield Paragraph(f"Cost {amount(one.cost)}.")
@@ -200,16 +202,19 @@ class WhatIf(Document):
         }
 
 
-def _prediction_text(result: WhatIf | Alternative) -> str:
+def _prediction_text(result: WhatIf | Alternative, schema: Schema | None) -> str:
     """Return a prediction with its probabilities, and the reason if not those."""
     reason = f"; {result.decided_by}" if result.decided_by else ""
-    probabilities = probability_words(result.probabilities)
-    return f"{prediction_words(result.prediction)}{probabilities}{reason}"
+    probabilities = probability_words(result.probabilities, schema)
+    return f"{prediction_words(result.prediction, schema)}{probabilities}{reason}"
 
 
 def _whole_words(above: Any, at_most: Any, column: Column | None) -> str:
-    low = "" if above is None else word(shown(column, float(math.floor(above) + 1)))
-    high = "" if at_most is None else word(shown(column, float(math.floor(at_most))))
+    low = high = ""
+    if above is not None:
+        low = word(called(column, shown(column, float(math.floor(above) + 1))))
+    if at_most is not None:
+        high = word(called(column, shown(column, float(math.floor(at_most)))))
     if low == high:
         return low
     if low and high:
@@ -243,7 +248,14 @@ class WhatIfQuery:
         elif not ways[0].changes:
             ways, reason = ways[:1], f"The prediction is {wanted.words} already."
         return WhatIf(
-            self.cells.row(0), prediction, probabilities, wanted.words, ways, reason, by
+            self.cells.row(0),
+            prediction,
+            probabilities,
+            wanted.words,
+            ways,
+            reason,
+            by,
+            self.model.schema,
         )
 
     def _check(self, how_many: object) -> None:
@@ -323,7 +335,9 @@ def _change(domain: FeatureDomain, cells: CellSet, cell: float | None) -> Change
     cost, size = (0.0, 0.0) if cost_function is None else cost_function[:2]
     if cell is None:
         new: Value | None = None
-        conditions: tuple[Condition, ...] = (Condition(name, "is missing"),)
+        conditions: tuple[Condition, ...] = (
+            Condition(name, "is missing", of=_plainly(domain.column)),
+        )
     elif isinstance(cells, Range):
         new = shown(domain.column, float(cell))
         conditions = _bounds(domain.column, cells)
@@ -339,9 +353,16 @@ def _change(domain: FeatureDomain, cells: CellSet, cell: float | None) -> Change
     return Change(name, domain.value, new, conditions, cost, size, domain.whole)
 
 
+def _plainly(column: Column) -> Column | None:
+    """Return a column whose bounds are written as they are, if it is needed to."""
+    if column.date is not None:
+        return column
+    return None if column.label is None else replace(column, number_kind="any")
+
+
 def _bounds(column: Column, cells: Range) -> tuple[Condition, ...]:
     bounds, name = [], column.name
-    of = None if column.date is None else column
+    of = _plainly(column)
     if cells.above > -np.inf:
         bounds.append(Condition(name, ">", cells.above + 0.0, of))
     if cells.at_most < LARGEST:

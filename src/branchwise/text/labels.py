@@ -11,13 +11,19 @@ import json
 import os
 import tomllib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from branchwise.data.descriptions import ColumnLabel
-from branchwise.data.table_schema import Column, Schema, Value, check_names
+from branchwise.data.table_schema import (
+    Column,
+    Schema,
+    Value,
+    check_names,
+    nearest_name,
+)
 from branchwise.errors import DataError, ParameterError, plain, quoted
 from branchwise.text.conditions import word
 
@@ -89,8 +95,7 @@ def _worded(values: tuple[Value, ...], label: ColumnLabel) -> tuple[Value, ...]:
 def with_labels(schema: Schema, given: object) -> Schema:
     """Return a schema with labels: a dictionary, or a JSON, TOML or CSV file."""
     labels = read_labels(given)
-    known = [*schema.names, *([] if schema.target is None else [schema.target])]
-    check_names("The model", known, list(labels))
+    _check_misspelt(labels, schema)
     columns = tuple(
         replace(
             column, label=_label(labels, column.name, column.categories, column.label)
@@ -102,6 +107,16 @@ def with_labels(schema: Schema, given: object) -> Schema:
     labelled = replace(schema, columns=columns, target_label=target)
     check_distinct(labelled)
     return labelled
+
+
+def _check_misspelt(labels: Collection[str], schema: Schema) -> None:
+    """Reject names that are nearly those of columns; others are of a larger table."""
+    known = [*schema.names, *([] if schema.target is None else [schema.target])]
+    left = [name for name in known if name not in labels]
+    others = [name for name in labels if name not in known]
+    for name in others:
+        if nearest_name(name, left) or len(others) == len(labels):
+            check_names("The model", known, [name])
 
 
 def _label(
