@@ -6,6 +6,8 @@ as much as a refused loan that would have been. The study grows trees for these 
 explains one refusal to the person refused, and finds what would have to change.
 """
 
+import warnings
+
 import numpy as np
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss, confusion_matrix
@@ -13,7 +15,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from _pictures import calibration, confusion
 from _tables import compare_trees, load, look_at, split
-from branchwise import C45Classifier, CARTClassifier, ID3Classifier
+from branchwise import C45Classifier, CARTClassifier, FitWarning, ID3Classifier
+
+# Some trees are grown to the end, to compare. Fitting warns of trees as large as these.
+warnings.filterwarnings("ignore", category=FitWarning)
 
 # %%
 # ## The table

@@ -5,10 +5,15 @@
 training rows this takes, and what happens where a value, such as the odor, is missing.
 """
 
+import warnings
+
 from sklearn.metrics import confusion_matrix
 
 from _tables import compare_trees, load, look_at, split
-from branchwise import C45Classifier, CARTClassifier, ID3Classifier
+from branchwise import C45Classifier, CARTClassifier, FitWarning, ID3Classifier
+
+# Fitting warns that `stalk-root` is missing more often in poisonous mushrooms.
+warnings.filterwarnings("ignore", category=FitWarning)
 
 # %%
 # ## The table

@@ -294,21 +294,21 @@ def check_adult(figures, output):
     scores = figures["scores"]
     assert {name: (s.leaves, s.test) for name, s in scores.items() if "C" in name} == {
         "C4.5": (48, 0.8425),
-        "CART": (559, 0.808),
-        "CART, best price": (56, 0.85),
-        "CART, 1-se price": (5, 0.835),
+        "CART": (578, 0.793),
+        "CART, best price": (11, 0.837),
+        "CART, 1-se price": (6, 0.8345),
     }
-    assert scores["ID3"].test == 0.7875
-    assert scores["ID3, pruned by errors"].test == 0.8125
-    assert figures["path"] == (175, 559)
+    assert scores["ID3"].test == 0.7885
+    assert scores["ID3, pruned by errors"].test == 0.814
+    assert figures["path"] == (189, 578)
     assert figures["policies"] == {
-        "largest": 0.851,
+        "largest": 0.8515,
         "branch": 0.838,
         "split": 0.8525,
         "learned": 0.8425,
-        "surrogate": 0.8515,
+        "surrogate": 0.852,
     }
-    assert (figures["answer"], figures["agreement"]) == (">50K", exactly(0.911))
+    assert (figures["answer"], figures["agreement"]) == (">50K", exactly(0.9355))
     brier = {name: score for name, (score, _) in figures["trusted"].items()}
     assert sorted(brier, key=brier.get) == [
         "CART, 20 cases a leaf",
@@ -316,8 +316,8 @@ def check_adult(figures, output):
         "C4.5",
         "CART",
     ]
-    assert figures["found"] == {"Female": exactly(29 / 65), "Male": exactly(227 / 436)}
-    assert "3. capital-gain > 5095.5 (it is 7688)" in output
+    assert figures["found"] == {"Female": exactly(33 / 65), "Male": exactly(247 / 436)}
+    assert "3. capital-gain >= 5101 (it is 7688)" in output
 
 
 def check_credit(figures, output):
@@ -333,7 +333,7 @@ def check_credit(figures, output):
         "CART, 20 cases a leaf, costs": 0.668,
     }
     assert figures["brier"] == {
-        "CART": pytest.approx(0.27128, abs=5e-6),
+        "CART": pytest.approx(0.26795, abs=5e-6),
         "CART, 20 cases a leaf, costs": pytest.approx(0.17187, abs=5e-6),
     }
     assert figures["rules"] == (25, 6)
@@ -346,7 +346,7 @@ def check_credit(figures, output):
         "property_magnitude from life insurance to real estate",
     ]
     assert figures["now_good"]
-    assert "9. installment_commitment > 3.5 (it is 4)" in output
+    assert "9. installment_commitment >= 4 (it is 4)" in output
 
 
 def check_steps_for_teaching(figures, output):
@@ -402,14 +402,14 @@ def check_report_credit(figures, output):
 def check_overfitting(figures, output):
     assert figures["always"] == exactly(210 / 300)
     by_depth = figures["by_depth"]
-    assert by_depth[None] == (1.0, exactly(207 / 300))
+    assert by_depth[None] == (1.0, exactly(206 / 300))
     training = [known for known, _ in by_depth.values()]
     assert training == sorted(training)
     held_out = {depth: new for depth, (_, new) in by_depth.items()}
     assert max(held_out, key=held_out.get) == 2
     assert figures["by_pruning"]["none"] == (375, *by_depth[None])
-    assert figures["by_pruning"]["error-based"][::2] == (62, exactly(221 / 300))
-    assert figures["by_pruning"]["reduced-error"][::2] == (84, exactly(227 / 300))
+    assert figures["by_pruning"]["error-based"][::2] == (112, exactly(217 / 300))
+    assert figures["by_pruning"]["reduced-error"][::2] == (82, exactly(227 / 300))
     votes = [new for _, new in figures["by_trees"].values()]
     assert votes[-1] > 0.76 > by_depth[None][1] + 0.05
     assert votes[-1] > figures["alone"][1]
