@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, defaultdict
+from datetime import date, timedelta
 from itertools import pairwise
 
 import numpy as np
@@ -339,3 +340,46 @@ def test_large_tables_need_only_a_look():
         ("leak", "leak in words"),
     ]
     assert ("codes", "codes") in found
+
+
+def test_many_values():
+    rng = np.random.default_rng(4)
+    table = {
+        "shop": [f"s{i}" for i in rng.integers(0, 60, 600)],
+        "town": [f"t{i}" for i in rng.integers(0, 25, 600)],
+        "number": rng.integers(0, 60, 600) * 3.7,
+        "name": [f"n{i}" for i in range(600)],
+    }
+    (found,) = [f for f in inspect_table(table) if f.kind == "many_values"]
+    assert str(found) == (
+        "Column 'shop' has 60 values in 600 rows, about 10 rows for each. So few rows "
+        "tell little of a value: merge values that belong together, or leave it out."
+    )
+    few = {name: cells[:100] for name, cells in table.items() if name != "name"}
+    assert [f.columns for f in inspect_table(few) if f.kind == "many_values"] == [
+        ("shop",),
+        ("town",),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["number", "text", "few", "date", "date as text"])
+def test_known_or_missing_determines_the_class(kind):
+    rng = np.random.default_rng(5)
+    labels = np.where(rng.random(300) < 0.2, "bad", "good")
+    cells = {
+        "number": rng.normal(size=300).tolist(),
+        "text": [f"note {i}" for i in range(300)],
+        "few": [f"k{i}" for i in rng.integers(0, 3, 300)],
+        "date": [date(2023, 1, 1) + timedelta(int(i)) for i in range(300)],
+        "date as text": [f"{i % 28 + 1:02}.03.2023" for i in range(300)],
+    }[kind]
+    known = labels == "bad"
+    column = [cell if here else None for cell, here in zip(cells, known, strict=True)]
+    table = {"defaulted": column, "x": rng.normal(size=300)}
+    (found,) = [f for f in inspect_table(table, labels) if f.kind == "leak"]
+    assert found.columns == ("defaulted",)
+    assert found.message.endswith("determines the class by whether it is missing.")
+    # In other rows, too, a value may be known.
+    known = known ^ (rng.random(300) < 0.1)
+    column = [cell if here else None for cell, here in zip(cells, known, strict=True)]
+    assert not [f for f in inspect_table({"d": column}, labels) if f.kind == "leak"]

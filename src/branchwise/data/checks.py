@@ -33,6 +33,7 @@ from branchwise.threads import cached_property
 Kind = Literal[
     "leak",
     "identifier",
+    "many_values",
     "empty",
     "constant",
     "mostly_missing",
@@ -45,6 +46,10 @@ Kind = Literal[
 _ENOUGH_ROWS = 10
 #: A column with at least this share of distinct values is an identifier.
 _NEARLY_ALL = 0.95
+#: A column with at least so many values, each in fewer rows than this on average, has
+#: many values.
+_MANY_VALUES = 20
+_FEW_ROWS = 20
 #: Whole numbers need more rows, and must be consecutive, to be an identifier.
 _ENOUGH_NUMBERS = 20
 #: At most so many distinct whole numbers, each at least so often, may be codes.
@@ -184,10 +189,11 @@ def _class_codes(y: Any) -> _Labels | None:
 
 def _grave(subject: _Subject, labels: _Labels | None) -> Iterator[Finding]:
     """Find what spoils a tree: columns that determine the class, and identifiers."""
-    if labels is not None and _is_leak(subject, labels.coding):
+    told = None if labels is None else _leak(subject, labels.coding)
+    if told is not None:
         yield subject.finding(
             "leak",
-            "determines the class on its own.",
+            f"determines the class {told}.",
             "If it is derived from the class, or known only after it, leave it out.",
         )
     if _is_identifier(subject):
@@ -217,6 +223,14 @@ def _is_identifier(subject: _Subject) -> bool:
 def _minor(subject: _Subject) -> Iterator[Finding]:
     """Find what a tree cannot use, or may use in another way."""
     rows, known, values = subject.n_rows, subject.n_known, subject.n_values
+    if _has_many_values(subject):
+        yield subject.finding(
+            "many_values",
+            f"has {values:,} values in {known:,} rows, about {round(known / values)} "
+            "rows for each.",
+            "So few rows tell little of a value: merge values that belong together, or "
+            "leave it out.",
+        )
     if rows and not known:
         yield subject.finding(
             "empty",
@@ -245,10 +259,38 @@ def _minor(subject: _Subject) -> Iterator[Finding]:
         )
 
 
-def _is_leak(subject: _Subject, classes: Coding) -> bool:
+def _has_many_values(subject: _Subject) -> bool:
+    known, values = subject.n_known, subject.n_values
+    many = values >= _MANY_VALUES and values * _FEW_ROWS > known
+    return many and isinstance(subject.raw, Coded) and not _is_identifier(subject)
+
+
+def _leak(subject: _Subject, classes: Coding) -> str | None:
+    """Say how a column determines the class, if it does."""
     base = int(classes.counts.sum() - classes.counts.max(initial=0))
-    enough = classes.n_values >= 2 and base >= _ENOUGH_ERRORS
-    return enough and _decides(subject, classes, base)
+    if classes.n_values < 2 or base < _ENOUGH_ERRORS:
+        return None
+    missing = _missing_coding(subject)
+    if missing is not None and _gives(missing, classes, base):
+        return "by whether it is missing"
+    return "on its own" if _decides(subject, classes, base) else None
+
+
+def _missing_coding(subject: _Subject) -> Coding | None:
+    """Return known or missing as a column; None where it is the same in all rows."""
+    if not 0 < subject.n_known < subject.n_rows:
+        return None
+    raw = subject.raw
+    missing = np.isnan(raw.values) if isinstance(raw, Numbers) else raw.codes < 0
+    codes = missing.astype(np.int64)
+    return Coding(codes, np.bincount(codes, minlength=2))
+
+
+def _gives(coding: Coding, classes: Coding, base: int) -> bool:
+    """Tell whether rows of the same code have the same class."""
+    if errors_in_sample(coding, classes) > _MANY_LEFT:
+        return False
+    return errors_without_own(coding, classes) <= _LEFT_OVER * base
 
 
 def _decides(subject: _Subject, classes: Coding, base: int) -> bool:

@@ -51,9 +51,10 @@ class Findings(Framed, Document, list[Finding]):
 def inspect_table(X: Any, y: Any = None, target: str = "target") -> Findings:
     """Check a table for columns that spoil a tree, the most serious first.
 
-    Finds identifiers, constant, empty and mostly missing columns, whole numbers that
-    may be codes, duplicate columns and, with labels, classes with one row and columns
-    that determine the class on their own.
+    Finds identifiers, columns of many values, constant, empty and mostly missing ones,
+    whole numbers that may be codes, duplicate columns and, with labels, classes with
+    one row and columns that determine the class on their own, be it only by whether
+    they are missing.
 
     Parameters
     ----------
