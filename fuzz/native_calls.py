@@ -184,10 +184,14 @@ def grow_call(rng: np.random.Generator) -> Call:
 
 def some_draws(rng: np.random.Generator, branching: str) -> dict[str, Any]:
     """Return options of drawn columns and random splits, and of the average gain."""
+    at_random = branching != "groups" and bool(rng.random() < 0.3)
+    corrects = branching == "two-way" and not at_random and bool(rng.random() < 0.5)
     return {
+        "corrects_values": corrects,
+        "few_values_to_group": int(rng.choice([2, 8])),
         "max_features": int(rng.choice([0, 0, 1, 2])),
         "draw_key": int(rng.integers(0, 2**63)),
-        "random_splits": branching != "groups" and bool(rng.random() < 0.3),
+        "random_splits": at_random,
         "average_gain": bool(rng.random() < 0.3),
     }
 

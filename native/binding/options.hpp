@@ -36,6 +36,8 @@ inline void read_options(Options& options, Fields& given) {
     options.branching = given.choice<Branching>("branching", {"values", "groups", "two-way"});
     options.quinlan_thresholds = given.flag("quinlan_thresholds");
     options.average_gain = given.flag("average_gain");
+    options.corrects_values = given.flag("corrects_values");
+    options.few_values_to_group = size_t(given.whole("few_values_to_group", 2, no_limit));
     options.positions = read_positions(given.list("positions"));
     options.few_values = read_flags(given.list("few_values"), "few_values");
     options.missing = given.choice<Policy>(
@@ -64,6 +66,9 @@ inline void check_all_options(const Problem& problem, Fields& given) {
         problem.missing == Policy::learned || problem.missing == Policy::surrogate;
     if (two_way_only && problem.branching != Branching::two_way)
         refuse("missing must not be learned or surrogate unless branching is two-way");
+    if (problem.corrects_values &&
+        (problem.branching != Branching::two_way || problem.random_splits))
+        refuse("corrects_values must be False unless branching is two-way and splits are searched");
     if (problem.random_splits && problem.branching == Branching::groups)
         refuse("random_splits must be False where branching is groups");
 }

@@ -2,12 +2,14 @@
 //
 // Values that share a branch cannot take away more impurity than values that have one each, which
 // is quickly added up. So columns are grouped in the order of these bounds, until none is left
-// that may be the best. With two classes, by gini, groups are first scored as plain numbers: only
-// those that may be equal to the best, ties included, are scored as the reference does.
+// that may be the best; what is subtracted for many values only makes them worse. With two classes,
+// by gini, groups are first scored as plain numbers: only those that may be equal to the best, ties
+// included, are scored as the reference does.
 
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -106,7 +108,7 @@ class BitGroups {
   private:
     // A column whose values are divided in two.
     struct Halves {
-        double drop;      // what that takes away, in units of weight
+        double drop;      // what that takes away, less the correction, in units of weight
         uint64_t second;  // the values of the second half, which has not got the first value
         bool sure;        // no other halves are as good
     };
@@ -125,7 +127,7 @@ class BitGroups {
     // How far a drop may be below the best of all, and still be one of the best: as an equal of
     // an equal, and by what plain numbers are off.
     static double tolerance(const BitNode& node, double drop) {
-        return 4 * (drop * tie + node.scale.resolution * node.scale.total) +
+        return 4 * (std::fabs(drop) * tie + node.scale.resolution * node.scale.total) +
                plain_error * double(node.n);
     }
 
@@ -233,7 +235,7 @@ class BitGroups {
         if (!n_values) {
             const Candidate candidate = score(node, j, counts);
             if (candidate.drop < 0) return {no_score, 0, false};
-            return {double(candidate.drop) * impurities_.unit(), 0, false};
+            return {candidate.score * node.scale.total, 0, false};
         }
         sort_by_share(n_values);
         const double n = node.n, of_last = node.counts_of_class[1];
@@ -257,8 +259,13 @@ class BitGroups {
         const double drop = 2 * best / n;
         left |= uint64_t(1) << shares_[n_values - 1].value;
         const bool first_on_left = best_left & (left & (~left + 1));
-        return {drop, first_on_left ? left & ~best_left : best_left,
+        return {drop - correction(node, n_values), first_on_left ? left & ~best_left : best_left,
                 2 * second / n < drop - tolerance(node, drop)};
+    }
+
+    double correction(const BitNode& node, size_t n_values) const {
+        return double(node.impurity) * impurities_.unit() *
+               corrected_share(problem_, n_values, double(node.n));
     }
 
     // Of the values that a node has; none if some rows have none, which have a branch of their own.
@@ -347,8 +354,10 @@ class BitGroups {
         }
         if (n_branches < 2 || large < 2) return candidate;
         const int64_t drop = std::max<int64_t>(node.impurity - in_branches, 0);
-        if (!problem_.average_gain && !node.scale.enough(drop)) return candidate;
-        candidate.score = node.scale.score(drop, impurities_.x_log2_x(node.n) - of_sizes);
+        const double less = node.scale.gain(node.impurity) *
+                            corrected_share(problem_, values_.count(), double(node.n));
+        if (!problem_.average_gain && !node.scale.enough(drop, less)) return candidate;
+        candidate.score = node.scale.score(drop, impurities_.x_log2_x(node.n) - of_sizes) - less;
         candidate.drop = drop;
         return candidate;
     }

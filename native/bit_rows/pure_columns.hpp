@@ -22,19 +22,21 @@ class PureColumns {
                  std::max({problem.cases_in_leaf, problem.cases_in_branch,
                            problem.weight_in_leaf}) <= 1) {}
 
-    // The first of them, if there is one: nothing beats it, and a later column would lose the
-    // tie. (An impure branch costs a unit of weight, which no tolerance covers in a small node;
-    // and gain ratio may prefer an impure one.) Two groups of values are pure only where there
-    // are two classes. Columns that are constant are not pure.
+    // The first of them from whose score nothing is subtracted, if there is one: nothing beats it,
+    // and a later column would lose the tie. (An impure branch costs a unit of weight, which no
+    // tolerance covers in a small node; and gain ratio may prefer an impure one.) Two groups of
+    // values are pure only where there are two classes. Columns that are constant are not pure.
     size_t first(const uint64_t* rows, const BitNode& node) const {
         if (!serves(node)) return none;
         const auto* row = reinterpret_cast<const Pair*>(rows);
         for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
             const Pair pure = pure_columns(row + pair, pair, node.counts_of_class);
             for (int k = 0; k < 2; ++k)
-                if (pure[k])
-                    return layout_.column_of_bit(pair * 128 +
-                                                 size_t(k * 64 + __builtin_ctzll(pure[k])));
+                for (uint64_t left = pure[k]; left; left &= left - 1) {
+                    const size_t j =
+                        layout_.column_of_bit(pair * 128 + size_t(k * 64 + __builtin_ctzll(left)));
+                    if (is_uncorrected(rows, node, j)) return j;
+                }
         }
         return none;
     }
@@ -47,9 +49,11 @@ class PureColumns {
         for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
             const Pair pure = pure_columns(row + pair, pair, node.counts_of_class);
             for (int k = 0; k < 2; ++k)
-                for (uint64_t left = pure[k]; left; left &= left - 1)
-                    found.add(
-                        layout_.column_of_bit(pair * 128 + size_t(k * 64 + __builtin_ctzll(left))));
+                for (uint64_t left = pure[k]; left; left &= left - 1) {
+                    const size_t j =
+                        layout_.column_of_bit(pair * 128 + size_t(k * 64 + __builtin_ctzll(left)));
+                    if (is_uncorrected(rows, node, j)) found.add(j);
+                }
         }
         return found;
     }
@@ -60,6 +64,17 @@ class PureColumns {
     bool serves(const BitNode& node) const {
         if (!serve_ || node.n > small_node || !node.scale.enough(node.impurity)) return false;
         return problem_.branching != Branching::two_way || node.classes.size() <= 2;
+    }
+
+    // Whether a column has so few values that nothing is subtracted.
+    bool is_uncorrected(const uint64_t* rows, const BitNode& node, size_t j) const {
+        const Field& field = layout_[j];
+        if (!problem_.corrects_values || field.values <= problem_.few_values_to_group) return true;
+        uint64_t seen = 0;
+        for (size_t i = 0; i < node.n; ++i) seen |= uint64_t(1) << field.value(rows + i * stride_);
+        const bool tells_missing = field.values == problem_.columns[j].n_codes;
+        if (tells_missing) seen &= ~(uint64_t(1) << (field.values - 1));
+        return size_t(__builtin_popcountll(seen)) <= problem_.few_values_to_group;
     }
 
     // The highest bits of the columns without a value that rows of two classes share.

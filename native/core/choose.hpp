@@ -46,11 +46,21 @@ struct Scale {
         return double(drop) / double(std::max<int64_t>(information, 1));
     }
 
-    bool enough(int64_t drop) const { return min_gain == 0 || gain(drop) >= min_gain - resolution; }
+    // `less` is subtracted from the gain.
+    bool enough(int64_t drop, double less = 0) const {
+        return min_gain == 0 || gain(drop) - less >= min_gain - resolution;
+    }
 
     // Scores from this on are as good as the best.
     double least(double top) const { return least_of_equals(top, resolution); }
 };
+
+// The share of a node's impurity that is subtracted from the score of groups of so many values:
+// about what a branch for each would gain, were they to tell nothing.
+inline double corrected_share(const Problem& problem, size_t n_values, double cases) {
+    if (!problem.corrects_values || n_values <= problem.few_values_to_group) return 0;
+    return double(n_values - 2) / std::max(cases - 1.0, 1.0);
+}
 
 // The best that a column can do at a node. `low` and `high` are the ranks beside the threshold; a
 // column that does not vary at a node can split none below it.

@@ -69,6 +69,8 @@ struct Options {
     Branching branching = Branching::values;
     bool quinlan_thresholds = false;  // C4.5's thresholds of numbers
     bool average_gain = false;        // splits gain about as much as those of a node on average
+    bool corrects_values = false;     // groups of many values have lower scores,
+    size_t few_values_to_group = 0;   // which are more than these
     std::vector<Position> positions;  // of thresholds, by column
     std::vector<bool> few_values;     // columns that count for the average gain
     Policy missing = Policy::branch;

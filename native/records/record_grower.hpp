@@ -293,6 +293,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     // the first wins), and those before it are worse by more than noise can change.
     bool is_best(const Candidate& candidate, const Scored<W>& node, double top_before) const {
         if (candidate.drop < node.impurity || !problem_.takes_largest_gain()) return false;
+        if (candidate.score < node.scale.gain(node.impurity)) return false;  // corrected
         return top_before < node.scale.least(candidate.score) - node.scale.resolution;
     }
 

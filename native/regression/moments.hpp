@@ -252,6 +252,7 @@ class NodeMoments {
 
     // What a decrease of the impurity is worth; the same for all nodes `in_units`.
     double scaled(int64_t drop) const { return double(drop) * unit_; }
+    double scaled_score(double score) const { return std::ldexp(score, -exponent_) * weight_; }
     double gain(int64_t drop) const { return double(drop) * unit_ / weight_; }
     double in_units(double amount) const { return std::ldexp(amount, exponent_); }
     double resolution() const { return resolution_; }

@@ -14,6 +14,13 @@ struct NumberBounds {
     double most = no_score;
     double least = no_score;
     bool varies = false;
+    size_t n_grouped = 0;  // values of a category
+
+    NumberBounds grouped(size_t n_values) const {
+        NumberBounds of_values = *this;
+        of_values.n_grouped = n_values;
+        return of_values;
+    }
 };
 
 // W is uint32_t where rows count as one, double where they have weights.
@@ -58,7 +65,8 @@ class PlainScorer : public PlainRows<W, poisson> {
             else
                 most = most_with_missing(groups, all, missing);
             return bounds_of(most, groups.size(), node, known, missing,
-                             ordered || problem_.random_splits, learned_off * node.off);
+                             ordered || problem_.random_splits, learned_off * node.off)
+                .grouped(ordered ? 0 : groups.size());
         }
         const Whole whole(known);
         if (ordered)
@@ -73,7 +81,8 @@ class PlainScorer : public PlainRows<W, poisson> {
             most = most_of_groups(groups, whole);
         const bool drawn = problem_.random_splits && problem_.branching == Branching::two_way;
         return bounds_of(most, groups.size(), node, known, missing, ordered || admitted || drawn,
-                         node.off);
+                         node.off)
+            .grouped(ordered ? 0 : groups.size());
     }
 
     // The best threshold of a column with these bounds, if it is certain: the ranks beside it,

@@ -106,11 +106,12 @@ class NumberGrower : public NumberTree<W> {
         open_columns_ = *tested_;
         centre_at(job);
         const NumberNode node{job, moments_, weights_of(job.node) + 1,
-                              grown_.nodes[size_t(job.node)].cases};
+                              grown_.nodes[size_t(job.node)].cases, variance_};
         int best = -1;
         if (!problem_.tests_splits && !problem_.average_gain)
             best = plain_ ? best_by_sums(node, *plain_) : best_by_sums(node, *rates_);
         if (best < 0) {
+            find_variance(job);
             pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
                 candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
             });
@@ -144,6 +145,20 @@ class NumberGrower : public NumberTree<W> {
         if (!problem_.fractions) add_squares(job);
     }
 
+    double exact_variance(const Job& job) {
+        std::vector<double> all(width_, 0.0);
+        std::copy_n(weights_of(job.node), 1 + scale_.sums.size(), all.begin());
+        each_record(job, [&](size_t, const uint8_t* record) { add_square(&all[0], record); });
+        return variance_of(scale_, &all[0]);
+    }
+
+    // For scores of categories that are corrected, before they are found.
+    void find_variance(const Job& job) {
+        if (has_variance_ || !problem_.corrects_values) return;
+        variance_ = exact_variance(job);
+        has_variance_ = true;
+    }
+
     void centre_at(const Job& job) {
         const double* moments = weights_of(job.node);
         moments_.find_mean(moments);
@@ -155,12 +170,8 @@ class NumberGrower : public NumberTree<W> {
             distances_[i] = distance;
             squares += double(records_.weight(record)) * (distance * distance);
         });
-        moments_.find_scale(job.n, squares, [&] {
-            std::vector<double> all(width_, 0.0);
-            std::copy_n(moments, 1 + scale_.sums.size(), all.begin());
-            each_record(job, [&](size_t, const uint8_t* record) { add_square(&all[0], record); });
-            return variance_of(scale_, &all[0]);
-        });
+        moments_.find_scale(job.n, squares, [&] { return exact_variance(job); });
+        has_variance_ = false;
         const double factor = moments_.factor();
         squares_ = squares * factor * factor;
         each_record(job, [&](size_t i, const uint8_t* record) {
@@ -249,6 +260,7 @@ class NumberGrower : public NumberTree<W> {
             std::vector<std::vector<typename Scorer::Sums>> groups(pool_.size());
             pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
                 bounds_[i] = scorer.bounds(job, open_columns_[i], plain, groups[member]);
+                correct(bounds_[i], job, plain);
             });
             return;
         }
@@ -256,6 +268,7 @@ class NumberGrower : public NumberTree<W> {
         double before = no_score;
         for (size_t i = 0; i < open_columns_.size(); ++i) {
             bounds_[i] = scorer.bounds(job, open_columns_[i], plain, groups);
+            correct(bounds_[i], job, plain);
             if (bounds_[i].least >= most - surely_equal(most) &&
                 before < bounds_[i].least - surely_apart(most)) {
                 open_columns_.resize(i + 1);
@@ -266,14 +279,27 @@ class NumberGrower : public NumberTree<W> {
         }
     }
 
+    // Subtract what scores of groups of values are corrected by.
+    template <typename Plain>
+    void correct(NumberBounds& bounds, const Job& job, const Plain& plain) const {
+        const double share =
+            corrected_share(problem_, bounds.n_grouped, grown_.nodes[size_t(job.node)].cases);
+        if (share == 0 || bounds.most == no_score) return;
+        const double less = share * (squares_ - value_of<false>(plain.all));
+        const double off = share * (squares_ * (double(job.n) + 64) * 0x1p-51 + plain.off);
+        bounds.most -= less - off;
+        if (bounds.least > no_score) bounds.least -= less + off;
+    }
+
     // What a column drops at least, its candidate being set; no score if that is not certain.
     template <typename Scorer>
     double score_first(const NumberNode& node, uint32_t j, const NumberBounds& bounds,
                        const Scorer& scorer, const typename Scorer::Node& plain) {
         Candidate& candidate = candidates_[j];
         if (!records_.is_numeric(j) || bounds.least == no_score) {
+            find_variance(node.job);
             candidate = scorers_[0].score(node, j);
-            return candidate.score > no_score ? moments_.scaled(candidate.drop) : no_score;
+            return candidate.score > no_score ? moments_.scaled_score(candidate.score) : no_score;
         }
         const typename Scorer::Certain found = scorer.certain_threshold(node.job, j, bounds, plain);
         if (found.least == no_score) return no_score;
@@ -452,8 +478,10 @@ class NumberGrower : public NumberTree<W> {
     // Scratch, kept between nodes.
     const std::vector<uint32_t>* tested_ = nullptr;  // columns that may split the node
     std::vector<uint32_t> open_columns_;             // of these, that are to be scored
-    std::vector<double> distances_;     // of the node's rows, scaled, times their weights
-    double squares_ = 0;                // the sum of their squares
+    std::vector<double> distances_;  // of the node's rows, scaled, times their weights
+    double squares_ = 0;             // the sum of their squares
+    double variance_ = 0;            // of the numbers, where scores need it
+    bool has_variance_ = false;
     std::vector<NumberBounds> bounds_;  // of open columns
 };
 

@@ -21,6 +21,7 @@ struct NumberNode {
     const NodeMoments& moments;
     const double* sums;  // limbs of its sum
     double cases;
+    const double& variance;  // set where scores are corrected
 };
 
 // Rows that share a value: the limbs of their sum are in a list of their own.
@@ -175,12 +176,14 @@ class NumberScorer {
             admissible = admissible && enough(branch.distance, branch.cases);
         }
         if (n_large < 2 || !admissible) return candidate;
-        set_score(node, joined_, candidate);
+        set_score(node, joined_, candidate,
+                  node.variance * corrected_share(problem_, groups_.size(), node.cases));
         return candidate;
     }
 
-    void set_score(const NumberNode& node, const std::vector<Group>& branches,
-                   Candidate& candidate) const {
+    // `less` is subtracted.
+    void set_score(const NumberNode& node, const std::vector<Group>& branches, Candidate& candidate,
+                   double less = 0) const {
         Distance known;
         int64_t in_branches = 0;
         candidate.drop = -1;
@@ -191,7 +194,7 @@ class NumberScorer {
         }
         const int64_t drop = std::max<int64_t>(node.moments.impurity(known) - in_branches, 0);
         candidate.possible = true;
-        const double score = node.moments.in_units(node.moments.gain(drop));
+        const double score = node.moments.in_units(node.moments.gain(drop)) - less;
         const double resolution = node.moments.in_units(node.moments.resolution());
         if (!problem_.average_gain && gains_too_little(score, resolution)) return;
         candidate.score = score;

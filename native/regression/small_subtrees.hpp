@@ -178,7 +178,8 @@ class SmallSubtrees : SmallRows {
     // As NumberGrower::best_by_bounds does.
     bool choose_by_sums(const Open& node, const uint32_t* begin, const uint32_t* end,
                         Chosen& chosen) {
-        const double off = off_[node.n()];
+        // What is subtracted for many values may be off, too.
+        const double off = off_[node.n()] * (problem_.corrects_values ? 3 : 1);
         const double most_to_gain = this->most_to_gain(node) + off;
         double top = no_score, before = no_score;
         bool cut_short = false;
@@ -303,7 +304,8 @@ class SmallSubtrees : SmallRows {
         }
         double top = no_score;
         each_grouping(node, [&](double score, size_t) { top = std::max(top, score); });
-        return top;
+        return top - (squares_ - all_.square()) *
+                         corrected_share(problem_, values_.size(), double(node.n()));
     }
 
     // visit(score, i) for the values up to one, in the order of their means, and all others.

@@ -107,6 +107,8 @@ TRIES: dict[str, list[Try]] = {
     "max_p_value": [Try(0.001)],
     "group_values": [Try(True)],
     "threshold": [Try("midpoint")],
+    # Numbers as names: no other column has many values.
+    "many_values": [Try("plain", {"categorical_features": "all"}, usual=True)],
     "prune": [Try(False)],
     "pruning": [
         Try("error-based"),
@@ -271,6 +273,7 @@ GROWING = {
     "--max-p-value": Row("--max-p-value 1e-9"),
     "--group-values": Row("--group-values", C45),
     "--threshold": Row("--threshold midpoint"),
+    "--many-values": Row("--many-values plain", "-a cart --categorical n"),
     "--missing-policy": Row("--missing-policy error"),
     "--unseen-policy": Row("--unseen-policy error"),
     "--max-bins": Row("--max-bins 2"),

@@ -188,6 +188,8 @@ def growth(**changed):
         "branching": "two-way",
         "quinlan_thresholds": False,
         "average_gain": False,
+        "corrects_values": False,
+        "few_values_to_group": 2,
         "positions": [0],
         "few_values": [True],
         "min_gain": 0.0,

@@ -126,6 +126,7 @@ RECIPE_VALUES: dict[str, tuple[Any, ...]] = {
     "min_samples_split": (2, 2**62, 1e-300),
     "algorithm": ("ID3", "C4.5", "CART"),
     "average_gain": (True, False),
+    "many_values": ("corrected", "plain"),
     "quinlan_cuts": (True, False),
 }
 #: Lists of classes or categories, mixed with any tree.

@@ -37,6 +37,8 @@ def growth(**changed):
             "branching": "values",
             "quinlan_thresholds": False,
             "average_gain": False,
+            "corrects_values": False,
+            "few_values_to_group": 2,
             "positions": [0, 0],
             "few_values": [True, True],
             "min_gain": 0.0,

@@ -238,6 +238,7 @@ def test_every_field_of_a_recipe_has_a_place():
         "m": 2.0,
         "min_weight_fraction_leaf": 0.0,
         "costs_in": "prediction",
+        "many_values": "corrected",
     }
     numbers = {n for n, v in known.items() if type(v) in (int, float)}
     assert all(PARAMETERS[document.RECIPE_FIELDS[n]].allowed.is_number for n in numbers)
@@ -252,6 +253,7 @@ def test_every_field_of_a_recipe_has_a_place():
         ("min_samples_branch", 0.25, {}),
         ("quinlan_cuts", True, {}),
         ("average_gain", True, {}),
+        ("many_values", "plain", {"branching": "two-way"}),
         ("cut", "value", {}),
         ("max_leaf_nodes", 3, {}),
         ("min_significance", 0.05, {}),

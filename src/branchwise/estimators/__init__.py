@@ -15,7 +15,7 @@ from branchwise.estimators.base import (
     documented,
 )
 from branchwise.recipe import C45, CART, ID3, Recipe
-from branchwise.recipe.parameters import CriterionFunction, Policy, Pruning
+from branchwise.recipe.parameters import CriterionFunction, ManyValues, Policy, Pruning
 
 
 @documented
@@ -116,6 +116,7 @@ class CARTClassifier(TreeClassifier):
     criterion: str | CriterionFunction = "gini"
     missing: Policy = "learned"
     unseen: Policy = "largest"
+    many_values: ManyValues = "corrected"
 
 
 @documented
@@ -138,6 +139,7 @@ class CARTRegressor(RegressorMixin, TreeEstimator):  # type: ignore[misc]
     criterion: str = "variance"
     missing: Policy = "learned"
     unseen: Policy = "largest"
+    many_values: ManyValues = "corrected"
 
     def _check_criterion(self, criterion: object) -> None:
         check_numbers_criterion(criterion)

@@ -6,7 +6,9 @@ Breiman et al. 1984, section 4.2.2). With more classes all groupings are tried w
 node has few values; where it has many, the values are sorted by the share of each class
 in turn and split in that order, and every value is tried against all others. Where the
 side of missing values is learnt, they are tried on either side of every grouping, and
-the search stays exact.
+the search stays exact. The more values a column has, the more its best grouping gains
+even if it tells nothing: with ``many_values="corrected"`` that is subtracted from the
+score before columns are compared.
 
 Any number of groups (C4.5's -s). Every value begins as a group; the two groups whose
 merging gives the best score are merged repeatedly, down to two groups, and the best of
@@ -53,6 +55,20 @@ from branchwise.tree.splits import STOP
 ALL_GROUPINGS = 8
 #: With more values than this only neighbours in the order of shares are merged.
 ALL_MERGERS = 24
+#: With no more values than this at a node nothing is subtracted from a score.
+FEW_VALUES = 8
+
+
+def corrected_share(values: Ints, cases: Floats) -> Floats:
+    """Return the share of a node's impurity that is subtracted from a score.
+
+    ``values`` is how many values of a column a node has, ``cases`` how many cases. A
+    branch for each of k values that tell nothing gains (k - 1) / (cases - 1) of the
+    impurity on average.
+    """
+    more = np.where(values > FEW_VALUES, values - 2.0, 0.0)
+    share: Floats = more / np.maximum(cases - 1.0, 1.0)
+    return share
 
 
 @dataclass(frozen=True)
@@ -175,6 +191,22 @@ def grouped(
     for node, pairs, batch in batches(joining):
         group[pairs], missing_to[node] = _two_groups_with_missing(batch, judge)
     return Grouping(group, missing_to)
+
+
+def by_group(known: Counts, grouping: Grouping) -> tuple[Ints, Ints]:
+    """Sort pairs by node, group and code; return the order and where groups begin."""
+    order = np.lexsort((known.code, grouping.group, known.node))
+    return order, run_starts(known.node[order], grouping.group[order])
+
+
+def joining_groups(node: Ints, unknown: Counts, missing_to: Ints) -> tuple[Ints, Ints]:
+    """Return which missing cases share a branch with values, and those branches.
+
+    ``node`` are the nodes of all branches, in order.
+    """
+    joining = np.flatnonzero(missing_to[unknown.node] != STOP)
+    owner = unknown.node[joining]
+    return joining, np.searchsorted(node, owner) + missing_to[owner]
 
 
 def _in_order_of_values(group: Ints) -> Ints:

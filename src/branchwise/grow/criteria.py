@@ -144,6 +144,16 @@ class ImpuritySums64:
         weight: Floats = statistics.sum(axis=-1)
         return weight
 
+    def impurity(
+        self,
+        weighted_impurity: Callable[[ImpuritySums64], Callable[[Floats], ImpuritySums]],
+        weights: Floats,
+    ) -> Floats:
+        """Return the impurity of the nodes of a level, from their class weights."""
+        sums = weighted_impurity(self)(weights)
+        impurity: Floats = sums * self.unit / self.weight(weights)
+        return impurity
+
     def mixed(self, statistics: Floats) -> NDArray[np.bool_]:
         """Tell which rows of class weights have more than one class."""
         mixed: NDArray[np.bool_] = np.count_nonzero(statistics, axis=-1) > 1

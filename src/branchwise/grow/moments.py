@@ -120,6 +120,14 @@ class Moments64(ImpuritySums64):
         weight: Floats = statistics[..., 0]
         return weight
 
+    def impurity(
+        self,
+        weighted_impurity: object,  # noqa: ARG002
+        weights: Floats,  # noqa: ARG002
+    ) -> Floats:
+        """Return the variance of the numbers at the nodes of the level."""
+        return self._variance
+
     def mixed(self, statistics: Floats) -> NDArray[np.bool_]:  # noqa: ARG002
         """Tell which nodes of the level have numbers that differ."""
         return self._variance > 0

@@ -13,6 +13,7 @@ from branchwise.data.arrays import POSITIONS, Floats, Ints
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import Quantities, Scale
 from branchwise.data.weights import WeightGrid
+from branchwise.grow import categories
 from branchwise.grow.choose import few_values, splits_by_rank
 from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.grow.draws import ColumnDraws
@@ -213,6 +214,8 @@ def _options(
         drawn.check(recipe.branching)
     n_cases = grid.total if recipe.weights_are_cases else grid.n_cases
     p_value = recipe.max_p_value
+    at_random = drawn is not None and drawn.random_splits
+    many = any(len(column.categories) > categories.FEW_VALUES for column in columns)
     return {
         **grid_options(grid),
         "weights_are_cases": recipe.weights_are_cases,
@@ -227,6 +230,8 @@ def _options(
         "branching": recipe.branching,
         "quinlan_thresholds": recipe.quinlan_thresholds,
         "average_gain": recipe.average_gain,
+        "corrects_values": recipe.corrects_values and not at_random and many,
+        "few_values_to_group": categories.FEW_VALUES,
         "positions": [
             POSITIONS.index(column.position(recipe.threshold)) for column in columns
         ],
@@ -237,7 +242,7 @@ def _options(
         "max_log_p": float(np.log(1.0 if p_value is None else p_value)),
         "max_features": 0 if drawn is None else drawn.max_features,
         "draw_key": 0 if drawn is None else drawn.key,
-        "random_splits": drawn is not None and drawn.random_splits,
+        "random_splits": at_random,
         "series": list(SERIES),
         "n_threads": n_threads,
         "worth_sharing": WORTH_SHARING,

@@ -19,7 +19,14 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, distinct, run_starts
 from branchwise.data.table_schema import Column
-from branchwise.grow.categories import Grouping, Judge, grouped
+from branchwise.grow.categories import (
+    Grouping,
+    Judge,
+    by_group,
+    corrected_share,
+    grouped,
+    joining_groups,
+)
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores
 from branchwise.grow.draws import Keys
@@ -187,7 +194,18 @@ class Search:
         if self.recipe.missing in ("branch", "learned"):
             unknown = unknown.select(np.zeros(len(unknown.node), bool))
         scored = self._score_values(joined, unknown)
-        return replace(scored, missing_to=missing_to, log_ways=log_ways)
+        scored = replace(scored, missing_to=missing_to, log_ways=log_ways)
+        less = self._correction(known)
+        return replace(scored, score=scored.score - less, gain=scored.gain - less)
+
+    def _correction(self, known: Counts) -> Floats:
+        """Return what is subtracted from the score of groups of values, by node."""
+        if not self.recipe.corrects_values or self.random_splits is not None:
+            return np.zeros(len(self.level))
+        values = np.bincount(known.node, minlength=len(self.level))
+        weighted = Criterion.of(self.recipe).weighted_impurity
+        impurity = self.impurity_sums.impurity(weighted, self.level.weights)
+        return impurity * corrected_share(values, self.level.cases)
 
     def _log_ways(self, column: Column, known: Counts, joined: Counts) -> Floats:
         """Return the logarithms of the numbers of groupings of the values."""
@@ -238,11 +256,11 @@ class Search:
         if self.recipe.branching == "values" or not len(known.node):
             return known, np.full(len(self.level), STOP, dtype=np.intp)
         grouping = self._grouping(index, known, unknown)
-        order, starts = _by_group(known, grouping)
+        order, starts = by_group(known, grouping)
         weights = np.add.reduceat(known.weights[order], starts, axis=0)
         cases = np.add.reduceat(known.cases[order], starts)
         node, first = known.node[order][starts], known.code[order][starts]
-        joining, branch = _joining(node, unknown, grouping.missing_to)
+        joining, branch = joining_groups(node, unknown, grouping.missing_to)
         weights[branch] += unknown.weights[joining]
         cases[branch] += unknown.cases[joining]
         return Counts(node, first, weights, cases), grouping.missing_to
@@ -472,7 +490,7 @@ class Search:
             n_codes = np.ones(len(node), dtype=np.intp)
         else:
             judged = self._in_terms(known), self._in_terms(unknown)
-            order, starts = _by_group(known, self._grouping(index, *judged))
+            order, starts = by_group(known, self._grouping(index, *judged))
             node, code = known.node[order[starts]], known.code[order]
             n_codes = np.diff(starts, append=len(order))
         weights = np.add.reduceat(known.weights[order], starts, axis=0)
@@ -484,7 +502,7 @@ class Search:
             code = np.repeat(code, n_codes)
             position = np.cumsum(n_codes) - n_codes
             code[position[uncut]], code[position[uncut] + 1] = AT_MOST, ABOVE
-        joining, branch = _joining(node, unknown, missing_to)
+        joining, branch = joining_groups(node, unknown, missing_to)
         weights[branch] += unknown.weights[joining]
         cases[branch] += unknown.cases[joining]
         if self.recipe.missing == "branch":
@@ -494,19 +512,3 @@ class Search:
             n_codes = np.concatenate([n_codes, np.zeros(len(unknown.node), np.intp)])
         size = self.impurity_sums.weight(weights)
         return Branches(node, size, n_codes, code, weights, cases)
-
-
-def _by_group(known: Counts, grouping: Grouping) -> tuple[Ints, Ints]:
-    """Sort pairs by node, group and code; return the order and where groups begin."""
-    order = np.lexsort((known.code, grouping.group, known.node))
-    return order, run_starts(known.node[order], grouping.group[order])
-
-
-def _joining(node: Ints, unknown: Counts, missing_to: Ints) -> tuple[Ints, Ints]:
-    """Return which missing cases share a branch with values, and those branches.
-
-    ``node`` are the nodes of all branches, in order.
-    """
-    joining = np.flatnonzero(missing_to[unknown.node] != STOP)
-    owner = unknown.node[joining]
-    return joining, np.searchsorted(node, owner) + missing_to[owner]

@@ -24,6 +24,7 @@ from branchwise.recipe.parameters import (
     Branching,
     CostsIn,
     CriterionFunction,
+    ManyValues,
     Parameter,
     Policy,
     Probabilities,
@@ -74,6 +75,7 @@ class Recipe:
     m: float = 2.0
     min_weight_fraction_leaf: float = 0.0
     costs_in: CostsIn = "prediction"
+    many_values: ManyValues = "corrected"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "criterion", canonical(self.criterion))
@@ -150,6 +152,16 @@ class Recipe:
     def tests_splits(self) -> bool:
         """Whether splits must be significant."""
         return self.max_p_value is not None
+
+    @property
+    def corrects_values(self) -> bool:
+        """Whether scores of groups of values are corrected for the number of values."""
+        return (
+            self.many_values == "corrected"
+            and self.branching == "two-way"
+            and not self.average_gain
+            and self.criterion in ("gini", "gain", "variance")
+        )
 
     @property
     def weights_are_cases(self) -> bool:

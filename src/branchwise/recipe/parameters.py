@@ -23,6 +23,8 @@ from branchwise.errors import ParameterError
 #: The names of algorithms, as views and exports print them.
 ALGORITHMS = ("ID3", "C4.5", "CART")
 Branching = Literal["values", "groups", "two-way"]
+ManyValues = Literal["corrected", "plain"]
+MANY_VALUES: tuple[ManyValues, ...] = ("corrected", "plain")
 BRANCHINGS: tuple[Branching, ...] = ("values", "groups", "two-way")
 Pruning = Literal["error-based", "reduced-error", "cost-complexity"]
 PRUNINGS: tuple[Pruning, ...] = ("error-based", "reduced-error", "cost-complexity")

@@ -18,6 +18,7 @@ from branchwise.data.arrays import (
 )
 from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.table_schema import Column, Value
+from branchwise.grow.categories import FEW_VALUES
 from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2
@@ -301,6 +302,9 @@ class ColumnWork:
                 impurity_sums.log2(np.array([float(candidate.n_thresholds)]))[0]
             )
             candidate = replace(candidate, penalty=units * impurity_sums.unit / total)
+        if recipe.corrects_values and len(candidate.values) > FEW_VALUES:
+            less = split.gain - float(found.gains[at, self.index])
+            candidate = replace(candidate, penalty=less * impurity_sums.gain_unit)
         learned = int(found.missing_to[at, self.index])
         if learned != STOP:
             return replace(candidate, joined=learned)

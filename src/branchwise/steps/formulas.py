@@ -169,10 +169,19 @@ def _own_score(
     return Formula("score", word(candidate.column), terms, figures(candidate.score))
 
 
+def _penalty(candidate: Candidate, whole: Group, figures: Figures) -> Term:
+    """Write C4.5's penalty of thresholds, or CART's correction for many values."""
+    if candidate.numeric:
+        choices = log2(str(candidate.n_thresholds))
+        return fraction("1", count(whole.weight)), TIMES, choices
+    share = fraction(str(len(candidate.values) - 2), count(max(whole.cases - 1.0, 1.0)))
+    return share, TIMES, figures(whole.impurity)
+
+
 def _scores(
     candidate: Candidate, known: Group, whole: Group, figures: Figures
 ) -> Iterator[Formula]:
-    """Write the gain, less the penalty of C4.5, and the gain ratio."""
+    """Write the gain, less its penalty, and the gain ratio."""
     weight, penalty = count(whole.weight), candidate.penalty
 
     def formula(name: str, value: float | None, *terms: Term) -> Formula:
@@ -186,8 +195,7 @@ def _scores(
         terms = ((share, TIMES, f"({before}"), (f"{left})",))
     yield formula("gain", candidate.raw_gain, *terms)
     if penalty is not None:
-        share, choices = fraction("1", weight), log2(str(candidate.n_thresholds))
-        yield formula("penalty", penalty, (share, TIMES, choices))
+        yield formula("penalty", penalty, _penalty(candidate, whole, figures))
         raw, gain = candidate.raw_gain, candidate.gain
         lowered = (raw or 0.0) - penalty if gain is None else gain
         yield formula(

@@ -230,9 +230,9 @@ class Candidate:
     best split, ``known`` all that the branches share out, ``missing`` those of missing
     values that no branch counts; ``joined`` is the branch that counts them where that
     was learnt. ``remainder`` is the impurity left in the branches, ``raw_gain`` what
-    the split gains before the ``penalty`` of C4.5 for the choice among thresholds,
-    ``gain`` what counts, and ``score`` what decides; ``split_information`` belongs to
-    the gain ratio.
+    the split gains before the ``penalty`` for the choice among C4.5's thresholds, or
+    among groups of many values, ``gain`` what counts, and ``score`` what decides;
+    ``split_information`` belongs to the gain ratio.
 
     Of numbers: a threshold could lie at so many ``positions``, ``n_thresholds`` of them
     were admissible, with ``least_on_a_side`` cases on each side; ``thresholds`` lists

@@ -1,0 +1,156 @@
+"""Columns of many values do not win by their number: scores of groups are corrected."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import r2_score, roc_auc_score
+
+from branchwise import CARTClassifier, CARTRegressor, ParameterError, Recipe, fit_tree
+from branchwise.data.arrays import Floats
+from branchwise.grow import categories
+from branchwise.grow.categories import corrected_share
+from branchwise.recipe import C45, CART
+
+N = 4000
+HALF = N // 2
+
+
+def noisy_table(n_values, seed=0):
+    """Return two columns that tell of a class, a noise column, and classes."""
+    rng = np.random.default_rng(seed)
+    x, c = rng.normal(size=N), rng.integers(0, 6, N)
+    noise = rng.integers(0, n_values, N)
+    logit = x + np.array([-1, -0.5, 0, 0, 0.5, 1])[c]
+    y = rng.random(N) < 1 / (1 + np.exp(-logit))
+    table = {
+        "shop": np.array([f"s{i}" for i in noise]),
+        "x": x,
+        "c": np.array([f"c{i}" for i in c]),
+    }
+    return table, np.where(y, "yes", "no"), logit
+
+
+def half(table, first):
+    rows = slice(0, HALF) if first else slice(HALF, None)
+    return {name: cells[rows] for name, cells in table.items()}
+
+
+def auc(table, y, **parameters):
+    tree = CARTClassifier(max_depth=5, min_samples_leaf=20, **parameters)
+    tree.fit(half(table, True), y[:HALF])
+    return roc_auc_score(y[HALF:], tree.predict_proba(half(table, False))[:, 1])
+
+
+@pytest.mark.parametrize("n_values", [50, 800])
+def test_a_noise_column_costs_nearly_nothing(n_values):
+    table, y, _ = noisy_table(n_values)
+    without = {name: table[name] for name in ("x", "c")}
+    wanted = auc(without, y)
+    assert auc(table, y) > wanted - 0.01
+    assert auc(table, y, many_values="plain") < wanted - 0.02
+
+
+def test_numbers_are_predicted_as_well():
+    table, _, y = noisy_table(800)
+    y = y + np.random.default_rng(1).normal(size=N)
+    found = {}
+    for how in ("corrected", "plain"):
+        tree = CARTRegressor(max_depth=5, min_samples_leaf=20, many_values=how)
+        tree.fit(half(table, True), y[:HALF])
+        found[how] = r2_score(y[HALF:], tree.predict(half(table, False)))
+    assert found["corrected"] > found["plain"] + 0.1
+
+
+def test_many_values_that_tell_something_are_kept():
+    rng = np.random.default_rng(2)
+    rate = rng.normal(0, 1.5, 60)
+    zip_code = rng.integers(0, 60, N)
+    y = np.where(rng.random(N) < 1 / (1 + np.exp(-rate[zip_code])), "yes", "no")
+    table = {
+        "x": rng.normal(size=N),
+        "zip": np.array([f"z{i}" for i in zip_code]),
+    }
+    tree = CARTClassifier(max_depth=1).fit(table, y)
+    assert tree.model_.used_columns == [1]
+    assert auc(table, y) > 0.75
+
+
+def test_the_share_that_is_subtracted():
+    values = np.array([1, 2, 8, 9, 100, 9])
+    cases: Floats = np.array([5.0, 5.0, 101.0, 101.0, 101.0, 1.5])
+    share = corrected_share(values, cases).tolist()
+    assert share == [0, 0, 0, 7 / 100, 98 / 100, 7.0]
+
+
+def test_up_to_eight_values_are_scored_as_they_are():
+    table, y, _ = noisy_table(8)
+    plain = CARTClassifier(many_values="plain", max_depth=6).fit(table, y)
+    assert CARTClassifier(max_depth=6).fit(table, y).tree_ == plain.tree_
+
+
+def test_it_is_for_two_way_splits_by_some_criteria():
+    assert CART.corrects_values
+    assert not C45.corrects_values
+    assert Recipe(criterion="variance", branching="two-way").corrects_values
+    for other in (
+        {"criterion": "poisson"},
+        {"criterion": "gain_ratio"},
+        {"average_gain": True},
+        {"many_values": "plain"},
+    ):
+        assert not Recipe(**{"branching": "two-way"} | other).corrects_values
+    with pytest.raises(ParameterError, match="unless branching is 'two-way'"):
+        Recipe(many_values="plain")
+    with pytest.raises(ParameterError, match="many_values must be 'corrected' or"):
+        CARTClassifier(many_values=False).fit({"x": [1, 2]}, [0, 1])
+
+
+def test_min_gain_is_compared_with_what_is_left():
+    table, y, _ = noisy_table(800)
+    shop = {"shop": table["shop"]}
+    recipe = Recipe(criterion="gini", branching="two-way", min_gain=1e-6, max_depth=1)
+    assert fit_tree(shop, y, recipe, on_finding=[].append).tree.n_leaves == 1
+    plain = Recipe(**vars(recipe) | {"many_values": "plain"})
+    assert fit_tree(shop, y, plain, on_finding=[].append).tree.n_leaves == 2
+
+
+def check_kernels(monkeypatch, seed):
+    """Check that both kernels grow the same tree, with nearly all columns corrected."""
+    monkeypatch.setattr(categories, "FEW_VALUES", 2)
+    rng = np.random.default_rng([seed, 7])
+    n = int(rng.choice([40, 120, 400]))
+    table = {
+        f"c{k}": np.array([f"v{i}" for i in rng.integers(0, k, n)], dtype=object)
+        for k in (2, 3, 12, 40)
+    }
+    table["c12"][rng.random(n) < 0.1] = None
+    table["x"] = rng.integers(0, 20, n) / 2
+    classes = np.array(list("abc"))[rng.integers(0, int(rng.choice([2, 3])), n)]
+    weights = rng.random(n) + 0.1 if seed % 2 else None
+    criterion = str(rng.choice(["gini", "gain", "variance"]))
+    y = table["x"] + rng.normal(size=n) if criterion == "variance" else classes
+    recipe = Recipe(
+        criterion=criterion,
+        branching="two-way",
+        missing=("learned", "branch", "split", "largest", "surrogate")[seed % 5],
+        min_gain=float(rng.choice([0, 0, 0.01])),
+        max_depth=int(rng.choice([3, 50])),
+    )
+    trees = []
+    for kernel in ("native", "reference"):
+        monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
+        shuffled = rng.permutation(n)  # or the tree would come from a cache
+        rows = {name: cells[shuffled] for name, cells in table.items()}
+        own = None if weights is None else weights[shuffled]
+        trees.append(fit_tree(rows, y[shuffled], recipe, sample_weight=own).tree)
+    assert trees[0] == trees[1], (seed, recipe)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_kernel_grows_the_same_tree(monkeypatch, seed):
+    check_kernels(monkeypatch, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10, 410))
+def test_the_kernel_grows_the_same_trees(monkeypatch, seed):
+    check_kernels(monkeypatch, seed)
