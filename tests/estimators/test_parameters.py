@@ -248,6 +248,7 @@ READING = {
     "--decimal": Row("--decimal x"),
     "--thousands": Row("--thousands x"),
     "--date-format": Row("--date-format x"),
+    "--date-features": Row("--date-features x"),
     # The values of this table differ in more than case; tests/files has others.
     "--merge-case": Row("--merge-case", usual=True),
     "--missing": Row("--missing x"),

@@ -78,6 +78,12 @@ def declared_table(
     return pa.table(list(columns), schema=pa.schema(fields))
 
 
+def with_described_column(table: Any, name: str, cells: Any, described: str) -> Any:
+    """Add a column of numbers whose field says how they are written, or derived."""
+    metadata = {_NUMBER_FORMAT: described}
+    return table.append_column(pa.field(name, cells.type, metadata=metadata), cells)
+
+
 def written_format(field: Any) -> str | None:
     """Return how the numbers of a field are written in their file, if it says so."""
     found = (field.metadata or {}).get(_NUMBER_FORMAT)

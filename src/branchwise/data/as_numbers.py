@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.columns import Coded, Numbers, RawColumn, present
 from branchwise.data.date_format import DateFormat, read_text
-from branchwise.data.number_format import parse_texts
+from branchwise.data.number_format import NumberFormat, parse_texts
 from branchwise.data.table_schema import PLURAL, Column, Value, value_type
 from branchwise.errors import DataError
 
@@ -20,7 +20,7 @@ def as_written(column: Column, raw: RawColumn) -> RawColumn:
     how = column.number_format
     if isinstance(how, DateFormat):
         return Numbers(_as_dates(column.name, how, raw), how)
-    if how is None or isinstance(raw, Numbers):
+    if not isinstance(how, NumberFormat) or isinstance(raw, Numbers):
         return raw
     if not all(isinstance(value, str) for value in raw.values):
         return raw

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import distinct
 from branchwise.data.arrow import number_cells
 from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import NumberFormat
-from branchwise.data.table_schema import PLURAL, Value, ValueType, value_type
+from branchwise.data.table_schema import PLURAL, Value, ValueType, Written, value_type
 from branchwise.errors import DataError, quoted
 
 #: What to do with times of day and durations.
@@ -51,7 +50,7 @@ class Numbers:
     """
 
     values: NDArray[np.float64]
-    number_format: NumberFormat | DateFormat | None = None
+    number_format: Written | None = None
 
     @property
     def date(self) -> DateFormat | None:

@@ -117,6 +117,15 @@ def match_columns(frame: Frame, schema: Schema, used: Sequence[int]) -> list[int
     return list(range(len(schema.columns)))
 
 
+def derived_frame(frame: Frame, schema: Schema) -> Frame:
+    """Return a table with the columns that a model derives from its dates."""
+    if all(column.date_feature is None for column in schema.columns):
+        return frame
+    from branchwise.data.derived_columns import with_derived  # noqa: PLC0415  (few)
+
+    return with_derived(frame, schema)
+
+
 def plain_cells(
     frame: Frame, schema: Schema, used: Sequence[int]
 ) -> list[list[Value | None]]:
@@ -124,6 +133,7 @@ def plain_cells(
 
     Dates are texts.
     """
+    frame = derived_frame(frame, schema)
     source = match_columns(frame, schema, used)
     return [
         _plain(as_written(schema.columns[index], frame.column(source[index])))
@@ -272,6 +282,7 @@ def encode_columns(
 
     A policy of "error" allows no missing cells, or no unseen values.
     """
+    frame = derived_frame(frame, schema)
     source = match_columns(frame, schema, used)
 
     def encode(index: int) -> NDArray[Any]:

@@ -39,7 +39,7 @@ from branchwise.data.series import (
     series_reader,
     vector_reader,
 )
-from branchwise.data.table_schema import Value
+from branchwise.data.table_schema import Value, Written
 from branchwise.errors import DataError, ParameterError, counted, quoted
 
 _SMALL = 1000  # smaller integers may be used as codes
@@ -126,19 +126,21 @@ def _declared_columns(table: Any, n_columns: int) -> list[bool]:
     return [declares_values(field) for field in table.schema]
 
 
-def _number_formats(
-    table: Any, n_columns: int
-) -> list[NumberFormat | DateFormat | None]:
+def _number_formats(table: Any, n_columns: int) -> list[Written | None]:
     """Return how the numbers of an Arrow table are written in their file."""
     if not type(table).__module__.startswith("pyarrow"):
         return [None] * n_columns
     return [_number_format(written_format(field)) for field in table.schema]
 
 
-def _number_format(written: str | None) -> NumberFormat | DateFormat | None:
+def _number_format(written: str | None) -> Written | None:
     # Metadata of files that others wrote may be anything.
     with suppress(ValueError, TypeError, AttributeError):
         given = json.loads(written or "null")
+        if "of" in given:
+            from branchwise.data.date_features import DateFeature  # noqa: PLC0415
+
+            return DateFeature.of_fields(given)
         return (DateFormat if "unit" in given else NumberFormat).of(given)
     return None
 

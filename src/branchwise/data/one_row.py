@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.as_numbers import as_written
 from branchwise.data.columns import LARGEST_EXACT, Numbers, RawColumn
+from branchwise.data.encode import derived_frame
 from branchwise.data.frames import Frame, is_sparse, open_table
 from branchwise.data.series import column_arrays, is_of_pandas
 from branchwise.data.table_schema import Column, Columns, Schema, Value
@@ -92,8 +93,13 @@ def _series_as_row(series: Any) -> Any:
 class Cells:
     """The cells of a table as plain values, by the columns of a schema."""
 
-    frame: Frame
+    given: Frame
     schema: Schema
+
+    @cached_property
+    def frame(self) -> Frame:
+        """The table, with the columns that are derived from dates."""
+        return derived_frame(self.given, self.schema)
 
     @cached_property
     def _source(self) -> list[int]:
@@ -153,7 +159,8 @@ class Cells:
             if raw.date is not None:
                 return raw.date.show(number)
             if column is None or column.is_numeric:
-                return number
+                feature = None if column is None else column.date_feature
+                return number if feature is None else feature.show(number)
             code = column.code_of.get(number)
             return number if code is None else column.categories[code]
         code = int(raw.codes[row])

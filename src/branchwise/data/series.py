@@ -28,8 +28,7 @@ from branchwise.data.columns import (
     shortened,
 )
 from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import NumberFormat
-from branchwise.data.table_schema import Value
+from branchwise.data.table_schema import Value, Written
 from branchwise.errors import DataError, quoted
 
 _NESTED = (nw.List, nw.Struct, nw.Array)
@@ -40,7 +39,7 @@ def series_reader(
     what: str,
     series: nw.Series[Any],
     declared: bool = False,
-    number_format: NumberFormat | DateFormat | None = None,
+    number_format: Written | None = None,
 ) -> Callable[[], RawColumn]:
     """Return a function that reads a column of a dataframe.
 
@@ -52,7 +51,7 @@ def series_reader(
     return _checking_text(what, lambda: _read_series(what, series, declared))
 
 
-def _with_format(raw: RawColumn, how: NumberFormat | DateFormat) -> RawColumn:
+def _with_format(raw: RawColumn, how: Written) -> RawColumn:
     if not isinstance(raw, Numbers):
         return raw
     if isinstance(how, DateFormat):

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,12 @@ from branchwise.data.number_format import NumberFormat
 from branchwise.errors import DataError, plain, quoted
 from branchwise.threads import cached_property
 
+if TYPE_CHECKING:
+    from branchwise.data.date_features import DateFeature
+
 Value = str | bool | int | float
+#: How the numbers of a column are written, which dates they are, or of which they are.
+Written: TypeAlias = "NumberFormat | DateFormat | DateFeature"
 Kind = Literal["categorical", "ordinal", "numeric"]
 ValueType = Literal["text", "boolean", "number"]
 
@@ -71,7 +76,7 @@ class Column:
     categories: tuple[Value, ...] = ()
     has_missing: bool = False
     sketched: bool = False
-    number_format: NumberFormat | DateFormat | None = None
+    number_format: Written | None = None
     number_kind: str = "any"
     statistics: ColumnStatistics | None = field(default=None, compare=False)
     label: ColumnLabel | None = field(default=None, compare=False)
@@ -84,7 +89,19 @@ class Column:
     @property
     def is_whole(self) -> bool:
         """Whether the column is known to have whole numbers only."""
-        return self.number_kind in ("binary", "whole") or self.date is not None
+        dated = self.date is not None or self.date_feature is not None
+        return self.number_kind in ("binary", "whole") or dated
+
+    @property
+    def date_feature(self) -> DateFeature | None:
+        """What the numbers are of the dates of another column, if they are that."""
+        how = self.number_format
+        return cast("DateFeature", how) if hasattr(how, "feature") else None
+
+    @property
+    def given_as(self) -> str:
+        """The name of the column of a table that has the values, or their dates."""
+        return self.name if self.date_feature is None else self.date_feature.of
 
     @property
     def date(self) -> DateFormat | None:
@@ -159,7 +176,7 @@ def number_formats(
     return {
         name: column.number_format
         for name, column in columns.items()
-        if column.number_format is not None
+        if isinstance(column.number_format, (NumberFormat, DateFormat))
     }
 
 
@@ -214,6 +231,8 @@ def _describe_column(column: Column) -> str:
         bins = ", split between bins" if column.sketched else ""
         how = column.number_format
         kind, written = "numeric", "" if how is None else f", written as {how}"
+        if column.date_feature is not None:
+            written = f", {column.date_feature}"
         if column.date is not None:
             kind = column.date.what
             plainly = column.date.written == ISO
@@ -283,9 +302,14 @@ def columns_for(
     if set(wanted) <= set(names) or schema.named:
         check_used(label, names, schema, used)
         known = frozenset(names)
-        return {
-            column.name: column for column in schema.columns if column.name in known
-        }
+        stored = [c for c in schema.columns if c.date_feature is None]
+        own = {column.name: column for column in stored if column.name in known}
+        for column in schema.columns:  # dates of a model that has only their features
+            if column.date_feature is not None and column.given_as in known:
+                dates = Column(column.given_as, "numeric", (), True)
+                dates = replace(dates, number_format=column.date_feature.date)
+                own.setdefault(column.given_as, dates)
+        return own
     left = [name for name in names if name not in besides]
     if len(left) != len(wanted):
         raise DataError(
@@ -303,7 +327,8 @@ def check_used(
     wanted = schema.names
     every = len(used) == len(wanted)
     that = "the tree was fitted with" if every else "the tree splits on"
-    check_absent(label, names, [wanted[index] for index in used], that)
+    given = dict.fromkeys(schema.columns[index].given_as for index in used)
+    check_absent(label, names, list(given), that)
 
 
 def check_absent(

@@ -79,7 +79,7 @@ def prediction_names(schema: Schema, what: What) -> list[str]:
 
 def columns_in_use(own: Mapping[str, Column], model: Predicting) -> dict[str, Column]:
     """Return those of the columns of a table that a model splits on."""
-    used = {model.schema.columns[at].name for at in model.used_columns}
+    used = {model.schema.columns[at].given_as for at in model.used_columns}
     return {name: column for name, column in own.items() if column.name in used}
 
 

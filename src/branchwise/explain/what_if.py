@@ -236,6 +236,14 @@ class WhatIfQuery:
         """Find the cheapest changes that reach a target."""
         self._check(how_many)
         model = self.model
+        derived = [model.schema.columns[at] for at in model.tree.used_columns]
+        for column in derived:
+            if column.date_feature is not None:
+                raise ParameterError(
+                    f"what_if changes columns one by one, and {column.name!r} changes "
+                    f"with {column.given_as!r}, of which it is derived. Fit without "
+                    "derived columns."
+                )
         constraints = constraints.checked(model.schema, model.recipe)
         prediction, probabilities, by = self.outcome(self.data)
         wanted = target_of(target, model.schema, model.tree, prediction)

@@ -49,7 +49,7 @@ from branchwise.data.arrays import Floats, added_in_order
 from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Column, Schema, Value, ValueType
-from branchwise.errors import counted
+from branchwise.errors import ExportError, counted
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
 from branchwise.text.labels import labels_in_words
@@ -324,6 +324,12 @@ def _kind_and_size(schema: Schema, tree: Tree, recipe: Recipe) -> str:
 def _field(schema: Schema, index: int) -> Field:
     column = schema.columns[index]
     kind, how = column.value_type or "text", column.number_format
+    if column.date_feature is not None:
+        raise ExportError(
+            f"Column {column.name!r} is derived from the dates of {column.given_as!r} "
+            f"({column.date_feature}), which no export does. Fit on a table that has "
+            "it as a column of another name, and give it to the export."
+        )
     return Field(
         column.name,
         index,

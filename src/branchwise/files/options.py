@@ -5,14 +5,17 @@ from __future__ import annotations
 import codecs
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from branchwise.data.date_format import format_named
 from branchwise.errors import ParameterError, quoted
+
+if TYPE_CHECKING:
+    from branchwise.data.date_features import DateFeature
 
 #: The file formats, with their names in messages.
 FORMATS: Mapping[str, str] = {
@@ -122,6 +125,7 @@ class Reading:
     decimal: str | None = None
     thousands: str | None = None
     date_format: Mapping[str, str] | None = None
+    date_features: Sequence[DateFeature] | None = None
     merge_case: bool = False
     flags: bool = field(default=False, compare=False)
 
@@ -279,6 +283,28 @@ def _date_formats(
     return found
 
 
+def _date_features(
+    option: str, given: Mapping[str, Sequence[str] | str] | Iterable[str]
+) -> list[DateFeature]:
+    """Return what is derived from columns of dates."""
+    from branchwise.data.date_features import (  # noqa: PLC0415  (few tables need it)
+        DateFeature,
+        requested_features,
+    )
+
+    if isinstance(given, Mapping):
+        return requested_features(option, given)
+    found: list[DateFeature] = []
+    entries: list[Any] = [given] if isinstance(given, str) else [*given]
+    for entry in entries:
+        if isinstance(entry, DateFeature):
+            found.append(entry)
+            continue
+        name, _, features = entry.rpartition("=")
+        found += requested_features(option, {name: features.split(",")})
+    return found
+
+
 def _size(option: str, given: str | int) -> int:
     found = _SIZE.fullmatch(str(given).strip())
     if found is None:
@@ -304,6 +330,7 @@ _CHECKED: Mapping[str, Callable[[str, Any], Any]] = {
     "decimal": _mark(_DECIMALS),
     "thousands": _mark(_THOUSANDS),
     "date_format": _date_formats,
+    "date_features": _date_features,
 }
 
 

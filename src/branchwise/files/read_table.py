@@ -222,7 +222,15 @@ class TableFile:
                 else column
                 for name, column in zip(names, typed, strict=True)
             ]
-        return declared_table(typed, names, declared, numbers.written_formats)
+        table = declared_table(typed, names, declared, numbers.written_formats)
+        # A model derives columns itself.
+        features = self.reading.date_features if known is None else None
+        features = [each for each in features or () if each.of in wanted]
+        if not features:
+            return table
+        from branchwise.data.derived_columns import with_features  # noqa: PLC0415
+
+        return with_features(table, features, self.label)
 
     def _long_integers(
         self, columns: Mapping[str, Any], fixed: Collection[str | None], reread: Reread
@@ -432,6 +440,7 @@ def read_table(
     decimal: str | None = None,
     thousands: str | None = None,
     date_format: str | Mapping[str, str] | None = None,
+    date_features: Mapping[str, Sequence[str] | str] | None = None,
     merge_case: bool = False,
 ) -> Any:
     """Read a file into a table that ``fit`` accepts.
@@ -483,6 +492,8 @@ def read_table(
     date_format : str, dict or None
         How dates are written, such as ``"DD/MM/YYYY"``, where a column does not tell;
         or a dict of such formats by column.
+    date_features : dict or None
+        What is derived from columns of dates: see :func:`~branchwise.date_features`.
     merge_case : bool
         Whether texts that differ only in case or whitespace around them become one, the
         most frequent of them.

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import NUMBER_KINDS, Floats
 from branchwise.data.date_format import DateFormat
 from branchwise.data.number_format import NumberFormat
-from branchwise.data.table_schema import Column, Schema, Value, value_type
+from branchwise.data.table_schema import Column, Schema, Value, Written, value_type
 from branchwise.errors import (
     BranchwiseError,
     DataError,
@@ -264,9 +264,10 @@ def _read_column(value: Any, where: str) -> Column:
     sketched = typed(fields, "sketched", where, "true or false")
     if sketched and kind != "numeric":
         raise ModelFileError(f"{where} is sketched and yet not numeric")
-    how = _read_number_format(fields, where) or _read_date(fields, where)
+    how: Written | None = _read_number_format(fields, where)
+    how = how or _read_date(fields, where) or _read_derived(fields, where)
     if how is not None and kind != "numeric":
-        what = "a number format" if isinstance(how, NumberFormat) else "a 'date'"
+        what = "a number format" if isinstance(how, NumberFormat) else "dates"
         raise ModelFileError(f"{where} has {what} and yet is not numeric")
     fields.setdefault("number_kind", "any")
     number_kind = typed(fields, "number_kind", where, NUMBER_KINDS)
@@ -295,6 +296,18 @@ def _read_number_format(column: dict[str, Any], where: str) -> NumberFormat | No
         return NumberFormat.of(given)
     except ValueError as error:
         raise ModelFileError(f"'number_format' of {where} {error}") from None
+
+
+def _read_derived(column: dict[str, Any], where: str) -> Written | None:
+    if column.get("derived") is None:
+        return None
+    from branchwise.data.date_features import DateFeature  # noqa: PLC0415  (few have)
+
+    given = fields_of(column["derived"], f"'derived' of {where}", ("of", "feature"))
+    try:
+        return DateFeature.of_fields(given)
+    except ValueError as error:
+        raise ModelFileError(f"'derived' of {where} {error}") from None
 
 
 def _read_date(column: dict[str, Any], where: str) -> DateFormat | None:

@@ -139,6 +139,7 @@ def _column_fields(column: Column) -> dict[str, object]:
         fields["sketched"] = True
     if column.number_format is not None:
         name = "number_format" if column.date is None else "date"
+        name = name if column.date_feature is None else "derived"
         fields[name] = column.number_format.fields
     if column.number_kind != "any":
         fields["number_kind"] = column.number_kind

@@ -124,6 +124,9 @@ def _column(column: Column, used: bool) -> dict[str, Any]:
     if column.date is not None:
         described["number_kind"] = "whole"
         described["date"] = column.date.fields
+    if column.date_feature is not None:
+        described["number_kind"] = "whole"
+        described["feature"] = column.date_feature.feature
     return described
 
 

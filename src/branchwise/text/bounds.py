@@ -43,6 +43,7 @@ def plain_value(
 
 def shown(column: Column | None, value: Value) -> Value:
     """Return a value of a column as it is written: a number as the date that it is."""
-    if column is None or column.date is None or isinstance(value, str):
+    if column is None or isinstance(value, str):
         return value
-    return column.date.show(float(value))
+    how = column.date or column.date_feature
+    return value if how is None else how.show(float(value))

@@ -251,12 +251,14 @@ def reading_options(
     decimal: str | None = SHARED.option("--decimal"),
     thousands: str | None = SHARED.option("--thousands"),
     date_format: list[str] | None = SHARED.option("--date-format"),
+    date_features: list[str] | None = SHARED.option("--date-features"),
     merge_case: bool = SHARED.flag("--merge-case"),
 ) -> Reading:
     """Return how a table is read."""
     options = dict(locals())
     header = not options.pop("no_header")
     options["date_format"] = date_format or None
+    options["date_features"] = date_features or None
     if names is not None:
         options["names"] = next(csv.reader([names]), [])
     return Reading(**options, header=header, flags=True)

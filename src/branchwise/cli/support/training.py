@@ -33,6 +33,7 @@ from branchwise.cli.support.hints import (
 from branchwise.cli.support.rows import Weights, case_weights, located
 from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.date_format import DateFormat
+from branchwise.data.derived_columns import derived_features, with_features
 from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.frames import open_table, read_vector
 from branchwise.data.number_format import NumberFormat
@@ -155,24 +156,27 @@ def read_others(path: str, rows: TrainingTable, reading: Reading) -> TrainingTab
 def _read_alike(file: TableFile, table: Any) -> Any:
     """Read the columns that another table has, each as it is there."""
     frame = open_table(table)
-    check_absent(file.label, file.names, frame.names, "the other table has")
+    derived = derived_features(frame)
+    own = [name for name in frame.names if name not in derived]
+    check_absent(file.label, file.names, own, "the other table has")
     types: dict[str, list[str]] = {"number": [], "boolean": [], "text": []}
     formats: dict[str, NumberFormat | DateFormat] = {}
-    for index, name in enumerate(frame.names):
-        raw = frame.column(index)
+    for name in own:
+        raw = frame.column(frame.names.index(name))
         if isinstance(raw, Numbers):
             types["number"].append(name)
-            if raw.number_format is not None:
+            if isinstance(raw.number_format, (NumberFormat, DateFormat)):
                 formats[name] = raw.number_format
         else:
             types[value_type(raw.values[0]) if raw.values else "text"].append(name)
-    return file.read(
-        only=list(frame.names),
+    others = file.read(
+        only=own,
         text_columns=types["text"],
         number_columns=types["number"],
         boolean_columns=types["boolean"],
         number_formats=formats,
     )
+    return with_features(others, list(derived.values()), file.label)
 
 
 def _features_and_target(table: Any, roles: Roles, file: TableFile) -> tuple[Any, Any]:

@@ -283,7 +283,8 @@ def spark_predictions(
             f"source must be a DataFrame of Spark. Got {type(frame).__name__}."
         )
     added = _added(model, wanted)
-    names = [model.schema.names[at] for at in model.used_columns]
+    columns = [model.schema.columns[at] for at in model.used_columns]
+    names = list(dict.fromkeys(column.given_as for column in columns))
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise DataError(

@@ -1,13 +1,15 @@
 // Dates are numbers of a unit since 1970-01-01, as branchwise.data.date_format has them.
 
 const MILLISECONDS = { day: 86400000, minute: 60000, second: 1000, microsecond: 0.001 };
+const WEEKDAYS = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const DATE_PATTERN =
   /^\s*(\d{4})-(\d{1,2})-(\d{1,2})(?:(?:[Tt]| +)(\d{1,2}):(\d{2})(?::(\d{2})(?:\.(\d{1,6}))?)? ?(Z|[+-]\d{2}(?::?\d{2})?)?)?\s*$/;
 
 /** A number of a column as it is written: that of a date as the date. */
 function cellWords(column, value) {
-  const { date, unit } = DATA.columns[column];
+  const { date, unit, feature } = DATA.columns[column];
   if (date) return dateText(value, date);
+  if (feature === "weekday") return WEEKDAYS[value - 1] ?? number(value);
   return unit ? `${number(value)} ${unit}` : number(value);
 }
 
