@@ -6,7 +6,9 @@ import hashlib
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from branchwise import load
 from command_line import WEATHER, output, refusal, run
@@ -133,3 +135,14 @@ def test_odd_cells_are_noted(tree, tmp_path):
         "humidity": {"missing": 0, "unseen": 0, "below": 1, "above": 1},
         "windy": {"missing": 1, "unseen": 0, "below": 0, "above": 0},
     }
+
+
+def test_titles_and_units_of_parquet_files_are_used(tmp_path):
+    inc = pa.field("inc", pa.float64(), metadata={"title": "Income", "unit": "EUR"})
+    own = pa.field("own", pa.string(), metadata={"title": "y", "other": "x"})
+    fields = pa.schema([inc, own, pa.field("y", pa.string())])
+    cells = [[1.0, 2.0, 3.0, 4.0] * 5, ["a", "b"] * 10, ["p", "p", "q", "q"] * 5]
+    table = pa.table(dict(zip(fields.names, cells, strict=True)), schema=fields)
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    shown = output("fit", tmp_path / "rows.parquet", "-t", "y", "-a", "id3")
+    assert "Income <= 2 EUR: p (10)" in shown

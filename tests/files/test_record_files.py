@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import gzip
 import sys
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from branchwise import DataError, ParameterError, fit_tree, read_table
+from branchwise.files.read_table import TableFile
 from command_line import output
 
 LINES = (
@@ -129,3 +131,24 @@ def test_the_reader_is_an_extra(tmp_path, monkeypatch):
     path.write_bytes(b"$FL2" + bytes(300))
     with pytest.raises(ParameterError, match=r"pip install 'branchwise\[stats\]'"):
         read_table(path)
+
+
+def test_titles_of_columns_are_kept(monkeypatch, write):
+    """With a stub of pyreadstat, which need not be installed."""
+    described = SimpleNamespace(
+        column_names=["inc", "own", "y"],
+        variable_value_labels={},
+        column_names_to_labels={"inc": "Net income", "own": None, "y": ""},
+        number_rows=4,
+    )
+    cells = {"inc": [1.0, 2.0, 3.0, 4.0], "own": ["a", "b"] * 2, "y": list("pqpq")}
+
+    def read_sav(_, metadataonly=False, **options):
+        return (None if metadataonly else cells), described
+
+    stub = SimpleNamespace(read_sav=read_sav)
+    monkeypatch.setitem(sys.modules, "pyreadstat", stub)
+    path = write("$FL2" + " " * 300, "survey.sav")
+    file = TableFile(path)
+    assert file.column_labels == {"inc": {"title": "Net income"}}
+    assert file.read()["own"].to_pylist() == ["a", "b", "a", "b"]

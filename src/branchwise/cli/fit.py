@@ -100,7 +100,8 @@ def fit(
             rows = read_training(file, options)
             model = fit_rows(rows, recipe, options, say)
             origin = counted(rows.n_rows, "row")
-        model = kept.applied(model, **hashed)
+        titles = {} if remote else rows.file.column_labels
+        model = kept.applied(model, titles, **hashed)
         if output is not None:
             say("Writing")
             write_model(model, output)

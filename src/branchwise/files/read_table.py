@@ -84,6 +84,8 @@ class TableFile:
         label = "standard input" if name == STANDARD_STREAM else name
         self.file_format, self._format = open_format(name, label, self.reading, further)
         self.label = self._format.label
+        #: Titles and units of columns that the file has, by name.
+        self.column_labels = getattr(self._format, "column_labels", {})
         #: The names of the columns, in the order of the file; those that the header
         #: does not name are ``unnamed``.
         self.names: tuple[str, ...] = self._format.names

@@ -130,6 +130,11 @@ class StatsFile:
         _, metadata = self._opened(metadataonly=True)
         self.names = tuple(metadata.column_names)
         self._labels: dict[str, dict[Any, str]] = dict(metadata.variable_value_labels)
+        titles = getattr(metadata, "column_names_to_labels", None) or {}
+        #: The titles of columns.
+        self.column_labels = {
+            name: {"title": title} for name, title in titles.items() if title
+        }
         n_rows = metadata.number_rows or 0
         if n_rows * len(self.names) * _CELL_BYTES > reading.most_bytes:
             raise_size(label, reading.most_bytes)

@@ -89,6 +89,15 @@ def declared_columns(path: str) -> frozenset[str]:
     return frozenset(field.name for field in schema if declares_values(field))
 
 
+def _label_of(field: Any) -> dict[str, str]:
+    """Return the title and the unit that the metadata of a field has."""
+    return {
+        key: field.metadata[key.encode()].decode("utf-8", "replace")
+        for key in ("title", "unit")
+        if field.metadata.get(key.encode())
+    }
+
+
 class TypedFile(ABC):
     """A file with typed columns, read at once or in batches.
 
@@ -112,6 +121,8 @@ class TypedFile(ABC):
                 "where the file is made, and write it again."
             ) from None
         self.declared = frozenset(f.name for f in self.schema if declares_values(f))
+        #: Titles and units of columns, from the metadata of their fields.
+        self.column_labels = {f.name: _label_of(f) for f in self.schema if f.metadata}
         # The row labels of pandas are not a column of the user.
         index = _PANDAS_INDEX.fullmatch
         self._kept = [at for at, name in enumerate(names) if not index(name)]

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from branchwise.data.descriptions import ColumnLabel
+from branchwise.data.descriptions import LONGEST_LABEL, ColumnLabel
 from branchwise.data.table_schema import (
     Column,
     Schema,
@@ -107,6 +107,24 @@ def with_labels(schema: Schema, given: object) -> Schema:
     labelled = replace(schema, columns=columns, target_label=target)
     check_distinct(labelled)
     return labelled
+
+
+def with_found_labels(schema: Schema, found: Mapping[str, Mapping[str, str]]) -> Schema:
+    """Return a schema with the titles and units that a file of data has.
+
+    The user has not written them for this: those that no label may have, and titles
+    that several columns would have, are passed over.
+    """
+    columns = [*schema.names, *([] if schema.target is None else [schema.target])]
+    usable: dict[str, dict[str, str]] = {}
+    for name in columns:
+        texts = {key: text.strip() for key, text in found.get(name, {}).items()}
+        usable[name] = {k: t for k, t in texts.items() if 0 < len(t) <= LONGEST_LABEL}
+    titles = [usable[name].get("title", name) for name in columns]
+    for name, title in zip(columns, titles, strict=True):
+        if titles.count(title) > 1:
+            usable[name].pop("title", None)
+    return with_labels(schema, usable)
 
 
 def _check_misspelt(labels: Collection[str], schema: Schema) -> None:

@@ -67,7 +67,7 @@ class DescribedModel:
         given = {"name": name, "notes": notes, "date": date, "data_hash": data_hash}
         changed = {key: value for key, value in given.items() if value is not KEEP}
         metadata = self.metadata.with_values(**changed)
-        return self._with_schema(replace(self.schema, metadata=metadata))
+        return self.with_schema(replace(self.schema, metadata=metadata))
 
     def with_labels(self, labels: object) -> Self:
         """Return the model with titles, units and words for values in its views.
@@ -83,7 +83,7 @@ class DescribedModel:
         """
         from branchwise.text.labels import with_labels
 
-        return self._with_schema(with_labels(self.schema, labels))
+        return self.with_schema(with_labels(self.schema, labels))
 
     @property
     def shown_schema(self) -> Schema:
@@ -105,7 +105,7 @@ class DescribedModel:
         position = np.full(len(self.schema.columns), -1, dtype=np.intp)
         position[kept] = np.arange(len(kept))
         columns = tuple(self.schema.columns[at] for at in kept)
-        smaller = self._with_schema(replace(self.schema, columns=columns))
+        smaller = self.with_schema(replace(self.schema, columns=columns))
         smaller._move_columns(position)  # noqa: SLF001
         return smaller
 
@@ -142,7 +142,7 @@ class DescribedModel:
         """Renumber the columns of the trees."""
         raise NotImplementedError
 
-    def _with_schema(self, schema: Schema) -> Self:
+    def with_schema(self, schema: Schema) -> Self:
         """Return the model with another schema, and nothing that was prepared."""
         new = copy.copy(self)  # takes what is pickled, which leaves out caches
         new.schema = schema

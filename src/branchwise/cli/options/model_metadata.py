@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from branchwise.cli.options import SHARED, check_idle
 from branchwise.data.descriptions import Metadata
 from branchwise.errors import ParameterError, quoted
-from branchwise.text.labels import read_labels
+from branchwise.text.labels import read_labels, with_found_labels
 from branchwise.train.described_model import DescribedModel
 
 AnyModel = TypeVar("AnyModel", bound=DescribedModel)
@@ -64,8 +64,18 @@ class ModelOptions:
         except ParameterError as error:
             raise ParameterError(f"--{error}") from None
 
-    def applied(self, model: AnyModel, **more: str) -> AnyModel:
-        """Return the model with its metadata, and without unused columns."""
+    def applied(
+        self,
+        model: AnyModel,
+        found: Mapping[str, Mapping[str, str]] | None = None,
+        **more: str,
+    ) -> AnyModel:
+        """Return the model with its metadata and labels, without unused columns.
+
+        ``found`` are titles and units that the file of the table has.
+        """
+        if found:
+            model = model.with_schema(with_found_labels(model.schema, found))
         metadata = self.metadata | more
         if metadata:
             model = model.with_metadata(**metadata)
