@@ -61,6 +61,8 @@ def outcome(path, **options):
         "1\r2,3\r4,5\r6,7\r",
     ],
 )
+# test_number_columns.py has the warning.
+@pytest.mark.filterwarnings("ignore:whole numbers beyond 2")
 def test_the_same_table_or_the_same_refusal(tmp_path, rows):
     path = tmp_path / "data.csv"
     path.write_bytes(b"a,b\n" + rows.encode("latin-1"))

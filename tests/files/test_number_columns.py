@@ -253,3 +253,14 @@ def test_python_and_javascript_read_the_same_texts(tmp_path):
     )
     done = subprocess.run(["node", "-e", script], capture_output=True, check=True)
     assert json.loads(done.stdout) == wanted + [None] * len(WRONG)
+
+
+def test_long_whole_numbers_become_text_with_a_warning(tmp_path):
+    path = tmp_path / "accounts.csv"
+    path.write_text("account,y\n" + "".join(f"{2**60 + i},{i % 2}\n" for i in range(4)))
+    said = "whole numbers beyond 2.53 are taken as names.*'account' of "
+    with pytest.warns(BranchwiseWarning, match=said):
+        table = read_table(path)
+    assert table["account"].to_pylist()[0] == str(2**60)
+    with pytest.warns(BranchwiseWarning, match=said):
+        fit_tree(path, "y", engine="memory")

@@ -339,6 +339,8 @@ def test_columns_without_a_name(write):
     assert error(named, ignore=[""]).startswith("data.csv has no column ''.")
 
 
+# test_number_columns.py has the warning.
+@pytest.mark.filterwarnings("ignore:whole numbers beyond 2")
 def test_whole_numbers_that_float64_cannot_hold(write):
     ids = ["9007199254740993", "9007199254740992", "12345678901234567890123"]
     path = write("id,x,y\n" + "".join(f"{number},1e20,1\n" for number in ids))

@@ -32,6 +32,8 @@ def write(tmp_path):
     return write
 
 
+# test_number_columns.py has the warning.
+@pytest.mark.filterwarnings("ignore:whole numbers beyond 2")
 def test_a_json_object_a_line(write, tmp_path):
     wanted = {
         "age": [31, 40.5, None],

@@ -449,7 +449,7 @@ def table_in_file(source: object) -> object:
         )
     file = TableFile(files[0])
     table = file.read()
-    warn_numbers(file.numbers)
+    warn_numbers(file.numbers, file.identifiers)
     return table
 
 

@@ -235,9 +235,20 @@ class NumberColumns:
 Reread = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
-def warn_numbers(columns: NumberColumns) -> None:
-    """Warn that texts are read as numbers, or as dates."""
-    for note in columns.notes:
+def note_of_identifiers(names: Sequence[str], label: str) -> str:
+    """Say that columns of long whole numbers are read as text."""
+    return (
+        "whole numbers beyond 2^53 are taken as names, for float64 does not hold all "
+        f"their digits: column {quoted(names)} of {label}."
+    )
+
+
+def warn_numbers(columns: NumberColumns, identifiers: Sequence[str] = ()) -> None:
+    """Warn that texts are read as numbers, or as dates, and long numbers as text."""
+    notes = [*columns.notes]
+    if identifiers:
+        notes.append(note_of_identifiers(identifiers, columns.label))
+    for note in notes:
         warnings.warn(note, BranchwiseWarning, stacklevel=3)
 
 

@@ -520,7 +520,7 @@ def read_table(
     wanted = {name: options.pop(name) for name in columns}
     file = TableFile(options.pop("source"), Reading(**options))
     read = file.read(**wanted)
-    warn_numbers(file.numbers)
+    warn_numbers(file.numbers, file.identifiers)
     return read
 
 

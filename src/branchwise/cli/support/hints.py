@@ -18,7 +18,11 @@ from branchwise.data.number_format import detect_texts, follows_any
 from branchwise.data.spellings import folded, spellings
 from branchwise.data.table_schema import Column, Value
 from branchwise.errors import quoted
-from branchwise.files.number_columns import NumberColumns, two_readings
+from branchwise.files.number_columns import (
+    NumberColumns,
+    note_of_identifiers,
+    two_readings,
+)
 from branchwise.files.options import HEADED_FORMATS, Reading, as_number
 from branchwise.files.read_table import TableFile
 from branchwise.recipe.parameters import PARAMETERS
@@ -325,10 +329,7 @@ def remark_header(file: TableFile, reading: Reading, reporter: Reporter) -> None
             f"{advice}."
         )
     if file.identifiers:
-        reporter.note(
-            f"whole numbers beyond 2^53 are taken as names, for float64 does not hold "
-            f"all their digits: column {quoted(file.identifiers)} of {file.label}."
-        )
+        reporter.note(note_of_identifiers(file.identifiers, file.label))
     numbers = [name for name in file.names if _NUMBER.fullmatch(name.strip())]
     headed = file.file_format in HEADED_FORMATS and reading.has_header
     if headed and 2 * len(numbers) > len(file.names):
