@@ -51,7 +51,6 @@ from branchwise.files.read_table import (
     check_width,
     filled_names,
     with_location,
-    with_types,
 )
 from branchwise.files.table_paths import files_of
 from branchwise.files.typed_columns import (
@@ -59,6 +58,7 @@ from branchwise.files.typed_columns import (
     ParquetFile,
     typed_columns,
     untyped,
+    with_types,
 )
 
 #: Bytes of text that are parsed at a time.

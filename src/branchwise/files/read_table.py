@@ -14,22 +14,19 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from branchwise.data.arrow import (
-    Reject,
     as_dictionary,
     as_list,
     compute,
-    converted,
     declared_table,
     is_text,
     pa,
 )
 from branchwise.data.columns import LARGEST_EXACT
 from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import NumberFormat, follows_any
+from branchwise.data.number_format import NumberFormat
 from branchwise.data.spellings import merged_spellings
 from branchwise.data.table_schema import Value, check_names
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.files.date_columns import check_dates
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
 from branchwise.files.number_columns import NumberColumns, Reread, warn_numbers
@@ -38,11 +35,9 @@ from branchwise.files.options import (
     HEADED_FORMATS,
     TEXT_FORMATS,
     Reading,
-    as_number,
-    as_truth,
 )
 from branchwise.files.raw_bytes import STANDARD_STREAM
-from branchwise.files.typed_columns import untyped
+from branchwise.files.typed_columns import untyped, with_types
 from branchwise.files.workbook import Workbook
 
 __all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
@@ -325,62 +320,6 @@ def check_header(
         )
 
 
-def with_types(
-    columns: Mapping[str, Any],
-    numbers: Collection[str],
-    booleans: Collection[str],
-    number_columns: NumberColumns,
-    location: Callable[[int], str],
-) -> list[Any]:
-    """Return columns, some as numbers and some as booleans; raise for other cells."""
-    found, label = [], number_columns.label
-    for name, column in columns.items():
-        how = number_columns.known_format(name) if name in numbers else None
-        if how is not None and is_text(column.type):
-            what = f"{_what(how)} written as {how}"
-            reject = _wrong_cell(name, what, label, location)
-            column = number_columns.parsed(name, column, how, reject)
-        elif how is not None and isinstance(how, DateFormat):
-            check_dates(name, column, label)
-        elif name in numbers:
-            reject = _wrong_cell(name, "numbers", label, location)
-            column = _as_numbers(name, column, label, reject)
-        elif name in booleans:
-            reject = _wrong_cell(name, "true or false", label, location)
-            column = _as_booleans(column, reject)
-        found.append(column)
-    return found
-
-
-def _what(how: NumberFormat | DateFormat) -> str:
-    return how.what if isinstance(how, DateFormat) else "numbers"
-
-
-def _wrong_cell(
-    name: str, what: str, label: str, location: Callable[[int], str]
-) -> Reject:
-    """Return a function that makes the error of a cell of the wrong type."""
-
-    def reject(row: int, cell: str, is_rare: bool) -> DataError:
-        found = f"Column {name!r} must hold {what}, but {location(row)} of {label} has"
-        if what == "numbers" and follows_any(cell):
-            return DataError(
-                f"{found} {cell!r}, a number that is not written plainly. If all are "
-                "written so, say how (decimal, thousands); else correct the cell."
-            )
-        if is_rare:
-            return DataError(
-                f"{found} {cell!r}. Correct the cell, or add it to the values that "
-                "count as missing (missing)."
-            )
-        return DataError(
-            f"{found} {cell!r}, and many cells are like it. Check the name of the "
-            "column, or correct the cells."
-        )
-
-    return reject
-
-
 def with_location(
     error: DataError, label: str, location: Callable[[int], str]
 ) -> DataError | None:
@@ -396,29 +335,6 @@ def with_location(
         row=error.row,
         column=error.column,
     )
-
-
-def _as_booleans(column: Any, reject: Reject) -> Any:
-    """Return a column as booleans; raise unless cells are true or false."""
-    if pa.types.is_null(column.type) or pa.types.is_boolean(column.type):
-        return column.cast(pa.bool_())
-    text = column if is_text(column.type) else column.cast(pa.string())
-    return converted(text, as_truth, pa.bool_(), reject)
-
-
-def _as_numbers(name: str, column: Any, label: str, reject: Reject) -> Any:
-    """Return a column as numbers; raise for other cells."""
-    kind = column.type
-    if pa.types.is_null(kind):
-        return column.cast(pa.float64())
-    if is_text(kind):
-        return converted(column, as_number, pa.float64(), reject)
-    if pa.types.is_boolean(kind):
-        raise DataError(
-            f"Column {name!r} of {label} must hold numbers. Got {kind}; convert the "
-            "column to numbers."
-        )
-    return column
 
 
 def read_table(

@@ -4,13 +4,23 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import closing, contextmanager
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
 from branchwise.data.arrow import (
+    Reject,
     compute,
+    converted,
     declares_values,
     is_text,
     pa,
@@ -19,7 +29,12 @@ from branchwise.data.arrow import (
     without_values,
 )
 from branchwise.data.columns import LARGEST_EXACT
+from branchwise.data.date_format import DateFormat
+from branchwise.data.number_format import NumberFormat, follows_any
 from branchwise.errors import DataError
+from branchwise.files.date_columns import check_dates
+from branchwise.files.number_columns import NumberColumns
+from branchwise.files.options import as_number, as_truth
 from branchwise.files.raw_bytes import Buffer, as_stream, in_memory, raise_size
 
 
@@ -381,3 +396,82 @@ def _text(cell: Any, name: str, label: str) -> str:
         f"Column {name!r} of {label} holds values of type {type(cell).__name__}, which "
         f"are no text and no numbers. Leave it out (ignore)."
     )
+
+
+def with_types(
+    columns: Mapping[str, Any],
+    numbers: Collection[str],
+    booleans: Collection[str],
+    number_columns: NumberColumns,
+    location: Callable[[int], str],
+) -> list[Any]:
+    """Return columns, some as numbers and some as booleans; raise for other cells."""
+    found, label = [], number_columns.label
+    for name, column in columns.items():
+        how = number_columns.known_format(name) if name in numbers else None
+        if how is not None and is_text(column.type):
+            what = f"{_what(how)} written as {how}"
+            reject = _wrong_cell(name, what, label, location)
+            column = number_columns.parsed(name, column, how, reject)
+        elif how is not None and isinstance(how, DateFormat):
+            check_dates(name, column, label)
+        elif name in numbers:
+            reject = _wrong_cell(name, "numbers", label, location)
+            column = _as_numbers(name, column, label, reject)
+        elif name in booleans:
+            reject = _wrong_cell(name, "true or false", label, location)
+            column = _as_booleans(column, reject)
+        found.append(column)
+    return found
+
+
+def _what(how: NumberFormat | DateFormat) -> str:
+    return how.what if isinstance(how, DateFormat) else "numbers"
+
+
+def _wrong_cell(
+    name: str, what: str, label: str, location: Callable[[int], str]
+) -> Reject:
+    """Return a function that makes the error of a cell of the wrong type."""
+
+    def reject(row: int, cell: str, is_rare: bool) -> DataError:
+        found = f"Column {name!r} must hold {what}, but {location(row)} of {label} has"
+        if what == "numbers" and follows_any(cell):
+            return DataError(
+                f"{found} {cell!r}, a number that is not written plainly. If all are "
+                "written so, say how (decimal, thousands); else correct the cell."
+            )
+        if is_rare:
+            return DataError(
+                f"{found} {cell!r}. Correct the cell, or add it to the values that "
+                "count as missing (missing)."
+            )
+        return DataError(
+            f"{found} {cell!r}, and many cells are like it. Check the name of the "
+            "column, or correct the cells."
+        )
+
+    return reject
+
+
+def _as_booleans(column: Any, reject: Reject) -> Any:
+    """Return a column as booleans; raise unless cells are true or false."""
+    if pa.types.is_null(column.type) or pa.types.is_boolean(column.type):
+        return column.cast(pa.bool_())
+    text = column if is_text(column.type) else column.cast(pa.string())
+    return converted(text, as_truth, pa.bool_(), reject)
+
+
+def _as_numbers(name: str, column: Any, label: str, reject: Reject) -> Any:
+    """Return a column as numbers; raise for other cells."""
+    kind = column.type
+    if pa.types.is_null(kind):
+        return column.cast(pa.float64())
+    if is_text(kind):
+        return converted(column, as_number, pa.float64(), reject)
+    if pa.types.is_boolean(kind):
+        raise DataError(
+            f"Column {name!r} of {label} must hold numbers. Got {kind}; convert the "
+            "column to numbers."
+        )
+    return column
