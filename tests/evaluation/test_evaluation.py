@@ -31,7 +31,7 @@ from branchwise.evaluation import (
     cross_validated,
     search,
 )
-from branchwise.evaluation.cross_validate import learning_curve
+from branchwise.evaluation.learning_curves import learning_curve
 from branchwise.evaluation.metrics import (
     Reliability,
     brier_by_row,

@@ -17,7 +17,7 @@ from branchwise import (
     inspect_table,
 )
 from branchwise.evaluation import compare, cross_validated, learning_curve, search
-from branchwise.evaluation.results import ClassScores, NumberScores
+from branchwise.evaluation.model_scores import ClassScores, NumberScores
 
 TENNIS = datasets.load("tennis")
 IRIS = datasets.load("iris")

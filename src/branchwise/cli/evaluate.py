@@ -36,7 +36,7 @@ from branchwise.model import Model
 if TYPE_CHECKING:
     from branchwise.ensemble.ensemble import Ensemble
     from branchwise.evaluation import Comparison
-    from branchwise.evaluation.results import ClassScores, NumberScores
+    from branchwise.evaluation.model_scores import ClassScores, NumberScores
 
 _PAGE = Page("evaluate")
 #: Options of columns that a finished model does not have.
@@ -170,7 +170,7 @@ def _scores(
 ) -> ClassScores | NumberScores:
     """Compare the predictions for the rows whose target is known."""
     from branchwise.evaluation.metrics import class_codes
-    from branchwise.evaluation.results import ClassScores, NumberScores
+    from branchwise.evaluation.model_scores import ClassScores, NumberScores
 
     true, classes = truth.values[truth.known], model.schema.classes
     if not truth.labels:

@@ -9,7 +9,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats
 from branchwise.errors import BranchwiseError, ParameterError
-from branchwise.evaluation.cross_validate import LearningCurve, learning_curve
+from branchwise.evaluation.learning_curves import LearningCurve, learning_curve
 
 
 def require_matplotlib() -> Any:

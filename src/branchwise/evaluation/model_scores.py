@@ -1,0 +1,161 @@
+"""Scores of the predictions of a finished model: of classes, and of numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn import metrics
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.table_schema import Value
+from branchwise.errors import counted
+from branchwise.evaluation.metrics import OF_CLASS, confusion, r_squared
+from branchwise.evaluation.results import Tables, confusion_blocks
+from branchwise.text.blocks import Block, Paragraph, Table
+from branchwise.text.conditions import word
+
+_AVERAGES = ("macro avg", "weighted avg")
+_SCORES = ("precision", "recall", "f1-score")
+
+
+@dataclass(frozen=True)
+class ClassScores(Tables):
+    """How the classes that a model predicts compare with the true ones.
+
+    ``labels`` are the classes of the model, then those that it does not know.
+    """
+
+    labels: Sequence[Value]
+    rows: int
+    correct: int
+    report: dict[str, dict[str, float]]
+    confusion: NDArray[np.int64]
+
+    @classmethod
+    def compare(
+        cls, true: Ints, predicted: Ints, labels: Sequence[Value], n_known: int
+    ) -> ClassScores:
+        """Compare the codes of classes; of the labels the model knows the first."""
+        every = np.arange(len(labels))
+        report = metrics.classification_report(
+            true,
+            predicted,
+            labels=every,
+            target_names=[str(code) for code in every],
+            output_dict=True,
+            zero_division=0,
+        )
+        # Classes that the tree does not have are never predicted.
+        matrix = confusion(true, predicted, len(labels))[:, :n_known]
+        correct = int((true == predicted).sum())
+        return cls(labels, len(true), correct, report, matrix)
+
+    @property
+    def accuracy(self) -> float:
+        """The share of rows whose class is predicted right."""
+        return self.correct / self.rows
+
+    def __repr__(self) -> str:
+        return (
+            f"<scores of {counted(len(self.labels), 'class', 'classes')}: accuracy "
+            f"{self.accuracy:.4f}, {counted(self.rows, 'row')}>"
+        )
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the scores of the classes as lists, a column each."""
+        classes = self.to_dict()["classes"]
+        return {name: [one[name] for one in classes] for name in classes[0]}
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all tables."""
+        share = f"{self.correct:,} of {self.rows:,} rows"
+        yield Paragraph(f"accuracy {self.accuracy:.4f} ({share})")
+        names = [word(label) for label in self.labels]
+        keys = [*map(str, range(len(names))), *_AVERAGES]
+        rows = [
+            _row(name, self.report[key])
+            for name, key in zip([*names, *_AVERAGES], keys, strict=True)
+        ]
+        yield Table(["class", *_SCORES, "rows"], rows)
+        yield from confusion_blocks(names, self.confusion)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores in plain values."""
+        return {
+            "rows": self.rows,
+            "correct": self.correct,
+            "accuracy": self.accuracy,
+            "classes": [
+                {"class": label, **_plain_report(self.report[str(at)])}
+                for at, label in enumerate(self.labels)
+            ],
+            "macro_average": _plain_report(self.report["macro avg"]),
+            "weighted_average": _plain_report(self.report["weighted avg"]),
+            "confusion_matrix": {
+                "true": list(self.labels),
+                "predicted": list(self.labels[: self.confusion.shape[1]]),
+                "rows": self.confusion.tolist(),
+            },
+        }
+
+
+def _row(name: str, scores: dict[str, float]) -> list[str]:
+    figures = [f"{scores[score]:.4f}" for score in _SCORES]
+    return [name, *figures, f"{int(scores['support']):,}"]
+
+
+def _plain_report(report: dict[str, float]) -> dict[str, Any]:
+    scores = {name: report[key] for name, key in zip(OF_CLASS, _SCORES, strict=True)}
+    return {**scores, "rows": int(report["support"])}
+
+
+@dataclass(frozen=True)
+class NumberScores(Tables):
+    """Scores of predicted numbers.
+
+    ``r2`` is the share of the variance that is explained, None where the true
+    numbers do not vary; the errors are in the unit of the numbers.
+    """
+
+    rows: int
+    r2: float | None
+    mean_absolute_error: float
+    root_mean_squared_error: float
+
+    @classmethod
+    def compare(cls, true: Floats, predicted: Floats) -> NumberScores:
+        """Compare numbers."""
+        r2 = r_squared(true, predicted)
+        return cls(
+            len(true),
+            None if math.isnan(r2) else r2,
+            float(metrics.mean_absolute_error(true, predicted)),
+            math.sqrt(metrics.mean_squared_error(true, predicted)),
+        )
+
+    def __repr__(self) -> str:
+        r2 = "not defined" if self.r2 is None else f"{self.r2:.4f}"
+        return f"<scores of numbers: R^2 {r2}, {counted(self.rows, 'row')}>"
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the scores as lists of one number, a column each."""
+        return {name: [value] for name, value in self.to_dict().items()}
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield all tables."""
+        rows = [
+            ["mean absolute error", f"{self.mean_absolute_error:.5g}"],
+            ["root mean squared error", f"{self.root_mean_squared_error:.5g}"],
+            ["rows", f"{self.rows:,}"],
+        ]
+        first = ["R^2", "-" if self.r2 is None else f"{self.r2:.4f}"]
+        yield Table(first, rows, words=(0, 1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the scores in plain values."""
+        return asdict(self)
