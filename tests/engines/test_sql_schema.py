@@ -304,12 +304,13 @@ def test_integers_of_sqlite_must_be_exact_and_floats_need_not(tmp_path, cells, e
 
     def read():
         table = read_table(path)
-        return fit_tree(table.drop_columns(["y"]), table["y"])
+        return fit_tree(table.drop_columns(["y"]), table["y"], recipe)
 
+    recipe = replace(ID3, threshold="midpoint")
     ways = (
-        lambda: fit_tree({"x": cells}, classes),
+        lambda: fit_tree({"x": cells}, classes, recipe),
         read,
-        lambda: fit_tree(SqlTable(path, "t"), "y"),
+        lambda: fit_tree(SqlTable(path, "t"), "y", recipe),
     )
     if exact:
         first, *others = [way() for way in ways]

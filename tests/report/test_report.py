@@ -504,3 +504,11 @@ def purity(_, branches):
 def test_errors_tell_what_to_do(given, error, said):
     with pytest.raises(error, match=re.escape(said)):
         make_report(**{"X": IRIS.X, "y": IRIS.y} | given)
+
+
+def test_class_weights_are_told():
+    table = datasets.load("labor")
+    said = "Rows have weights, used in growing"
+    page = make_report(table.X, table.y, C45Classifier(class_weight={"bad": 3}), cv=2)
+    assert said in page.to_html()
+    assert said not in make_report(table.X, table.y, cv=2).to_html()

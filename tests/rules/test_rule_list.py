@@ -633,7 +633,7 @@ def test_the_table_in_print():
     ]
     markdown = rules.table().to_markdown().splitlines()
     assert markdown[0].startswith("| rule | label | cases |")
-    assert r"humidity \<= 77.5 |" in markdown[6]
+    assert "humidity ≤ 77.5 |" in markdown[6]
     assert list(rules.table().to_frame().columns) == list(rules.table().to_columns())
     document = rules.table(X, y).to_dict()
     assert len(document["lines"]) == 6

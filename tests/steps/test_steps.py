@@ -662,3 +662,14 @@ def test_the_compiled_tree_is_worked_out_alike(monkeypatch):
     fast = str(steps(ID3Classifier(), WEATHER, "all"))
     monkeypatch.setenv("BRANCHWISE_KERNEL", "reference")
     assert str(steps(ID3Classifier(), WEATHER, "all")) == fast
+
+
+def test_thresholds_of_weighted_rows_name_weights():
+    X, y = {"x": [1.0, 2.0, 3.0, 4.0]}, ["n", "n", "y", "n"]
+    weights = [1.0, 1.0, 2.0, 1.0]
+    model = fit_tree(X, y, CART, sample_weight=weights)
+    text = model.steps(X, y, 0, weights).to_text()
+    assert re.search(r"^threshold +up to it \(weight\) +above \(weight\)", text, re.M)
+    assert re.search(r"^2 +2 +3 ", text, re.M)
+    text = fit_tree(X, y, CART).steps(X, y, 0).to_text()
+    assert re.search(r"^threshold +up to it +above", text, re.M)

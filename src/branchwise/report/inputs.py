@@ -165,7 +165,7 @@ def described(source: Source, schema: Schema) -> dict[str, Any]:
     return {
         "rows": len(rows),
         "test_rows": None if source.test is None else len(source.test),
-        "weighted": rows.weights is not None,
+        "weighted": source.weights_of() is not None,
         "columns": columns,
         "missing": missing,
         "missing_share": missing / cells if cells else 0.0,

@@ -370,7 +370,9 @@ def _thresholds(candidate: Candidate, context: Context) -> Table:
         for threshold in candidate.thresholds
     ]
     gain = "score" if context.bars.own_criterion else "gain"
-    head = ("threshold", "up to it", "above", gain)
+    weighted = any(group.weight != group.cases for group in candidate.branches)
+    by_weight = " (weight)" if weighted else ""
+    head = ("threshold", f"up to it{by_weight}", f"above{by_weight}", gain)
     return Table(head + (("ratio",) if ratio else ()), tuple(rows))
 
 

@@ -24,6 +24,7 @@ from branchwise.steps.worksheet import worksheet as exercise
 from branchwise.text import as_html as html
 from branchwise.text.blocks import Block, Heading
 from branchwise.text.document import as_latex, as_markdown, as_text
+from branchwise.text.signs import typeset_signs
 from branchwise.train.fitted_tree import FittedTree
 
 #: Decimals, as textbooks have them.
@@ -71,6 +72,13 @@ class Steps:
     def _page(
         self, digits: int, worksheet: bool = False, folded: bool = False
     ) -> list[Block]:
+        """Lay out the page for media that have the signs of mathematics."""
+        with typeset_signs():
+            return self._laid_out(digits, worksheet, folded)
+
+    def _laid_out(
+        self, digits: int, worksheet: bool = False, folded: bool = False
+    ) -> list[Block]:
         whole = isinstance(digits, int) and not isinstance(digits, bool)
         if not whole or not 1 <= digits <= _MOST_DIGITS:
             raise ParameterError(
@@ -85,7 +93,7 @@ class Steps:
 
     def to_text(self, digits: int = DIGITS, *, worksheet: bool = False) -> str:
         """Return the worked solution as text."""
-        return as_text(self._page(digits, worksheet))
+        return as_text(self._laid_out(digits, worksheet))
 
     def to_markdown(self, digits: int = DIGITS, *, worksheet: bool = False) -> str:
         """Return the worked solution as Markdown."""

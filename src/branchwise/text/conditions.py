@@ -17,6 +17,7 @@ import numpy as np
 from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.errors import plain
 from branchwise.text import SHOWN_VALUES
+from branchwise.text.signs import sign
 from branchwise.threads import cached_property
 from branchwise.tree.splits import AT_MOST, STOP
 from branchwise.tree.tree import Tree
@@ -109,10 +110,6 @@ def _as_bounds(condition: Condition, order: tuple[Value, ...]) -> Condition:
     return replace(condition, op="<=", value=at_most)
 
 
-#: Signs of media that have more than ASCII.
-_SIGNS = {"<=": "≤", ">=": "≥"}
-
-
 def phrase(
     condition: Condition, limit: int = SHOWN_VALUES, typeset: bool = False
 ) -> str:
@@ -123,16 +120,15 @@ def phrase(
     worded = condition.worded
     if worded.op in ("within", "from"):
         above, at_most = _bounds(worded)
-        below, up_to = "<" if worded.op == "within" else "<=", "<="
-        if typeset:
-            below, up_to = _SIGNS.get(below, below), _SIGNS[up_to]
+        below = sign("<" if worded.op == "within" else "<=", typeset)
+        up_to = sign("<=", typeset)
         return f"{above} {below} {word(worded.column)} {up_to} {at_most}"
     return f"{word(worded.column)} {_demand(worded, limit, typeset)}"
 
 
 def _demand(condition: Condition, limit: int, typeset: bool = False) -> str:
     """Write a condition without its column."""
-    op = _SIGNS.get(condition.op, condition.op) if typeset else condition.op
+    op = sign(condition.op, typeset)
     if condition.value is None:
         return op
     if isinstance(condition.value, tuple):
@@ -320,8 +316,7 @@ def without_column(
     """Write a worded condition without its column."""
     if condition.op == "within":  # of ordered values
         above, at_most = _bounds(condition)
-        up_to = _SIGNS["<="] if typeset else "<="
-        return f"> {above} and {up_to} {at_most}"
+        return f"> {above} and {sign('<=', typeset)} {at_most}"
     if condition.op == "=":
         return word(condition.value)  # type: ignore[arg-type]
     if condition.op == "in":

@@ -26,6 +26,7 @@ from branchwise.text.blocks import (
     TreeLine,
     TreeLines,
 )
+from branchwise.text.signs import typeset_signs
 
 _UNDERLINES = {1: "=", 2: "-"}
 _TEXT_NOTATION = Notation(
@@ -168,6 +169,8 @@ _ESCAPES = {
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
     "\u00b1": r"\ensuremath{\pm}",
+    "\u2264": r"\ensuremath{\le}",
+    "\u2265": r"\ensuremath{\ge}",
 }
 #: Letters that every LaTeX with T1 fonts has.
 _LETTERS = set("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÐÑÒÓÔÕÖØÙÚÛÜÝÞßàáâãäåæçèéêëìíîïðñòóôõöøùúûüýþÿ") | set(
@@ -337,11 +340,14 @@ class Document:
 
     def to_markdown(self) -> str:
         """Return it as Markdown."""
-        return as_markdown(self.blocks())
+        with typeset_signs():
+            return as_markdown(self.blocks())
 
     def to_html(self) -> str:
         """Return it as a piece of HTML, without styles and scripts."""
-        return f'<div class="branchwise">\n{as_html(self.blocks())}\n</div>'
+        with typeset_signs():
+            inside = as_html(self.blocks())
+        return f'<div class="branchwise">\n{inside}\n</div>'
 
     def to_json(self) -> str:
         """Return it as JSON."""
