@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from branchwise import CARTClassifier, DataError, Model, fit_tree
+from branchwise import CARTClassifier, DataError, Model, fit_tree, inspect_table
 from branchwise.data.date_format import (
     ISO,
     RECOGNISED,
@@ -304,6 +304,13 @@ def test_what_is_shown_is_read_again():
             for _ in range(50):
                 moment = draw.randrange(-(2**53) + 1, 2**53) // how.step
                 assert read_text(how.show(moment), how) == moment
+
+
+def test_dates_are_neither_identifiers_nor_codes():
+    days = [EPOCH + dt.timedelta(at) for at in range(60)]
+    few = [EPOCH + dt.timedelta(at % 5) for at in range(60)]
+    found = inspect_table({"day": days, "few": few, "n": list(range(60))})
+    assert [(one.kind, one.columns) for one in found if "n" not in one.columns] == []
 
 
 def test_estimators_take_dates():

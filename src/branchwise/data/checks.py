@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.columns import Coded, Numbers, RawColumn
+from branchwise.data.date_format import DateFormat
 from branchwise.data.dependence import (
     WITHOUT_MISSING,
     Coding,
@@ -124,8 +125,16 @@ class _Subject:
         return self.raw.values if isinstance(self.raw, Numbers) else np.empty(0)
 
     @property
+    def is_of_dates(self) -> bool:
+        """Whether its numbers are dates, or derived from dates: never names of rows."""
+        how = self.raw.number_format if isinstance(self.raw, Numbers) else None
+        return isinstance(how, DateFormat) or hasattr(how, "feature")
+
+    @property
     def is_whole(self) -> bool:
-        """Whether it holds whole numbers only."""
+        """Whether it holds whole numbers only, which are no dates."""
+        if self.is_of_dates:
+            return False
         known = self.numbers[~np.isnan(self.numbers)]
         whole = (known == np.rint(known)) & np.isfinite(known)
         return bool(len(known) and whole.all())
@@ -214,6 +223,8 @@ def _is_identifier(subject: _Subject) -> bool:
     known, values = subject.n_known, subject.n_values
     if not isinstance(subject.raw, Numbers):
         return known >= _ENOUGH_ROWS and values >= _NEARLY_ALL * known
+    if subject.is_of_dates:  # one day after the other
+        return False
     # Without coding they are not consecutive, or not whole numbers.
     if known < _ENOUGH_NUMBERS or values < known or subject.coding is None:
         return False
