@@ -325,28 +325,25 @@ def check_credit(figures, output):
     assert figures["scores"]["CART, best price"].test == exactly(233 / 300)
     costs = figures["costs"]
     assert min(costs, key=costs.get) == "CART, 20 cases a leaf, costs"
-    assert figures["matrix"] == [[84, 6], [128, 82]]
-    assert costs["CART, 20 cases a leaf, costs"] == exactly((6 * 5 + 128) / 300)
+    assert figures["matrix"] == [[81, 9], [105, 105]]
+    assert costs["CART, 20 cases a leaf, costs"] == exactly((9 * 5 + 105) / 300)
     assert figures["in_folds"] == {
-        "CART": 0.881,
-        "CART, 20 cases a leaf": 0.976,
-        "CART, 20 cases a leaf, costs": 0.668,
+        "CART": 0.88,
+        "CART, 20 cases a leaf": 0.949,
+        "CART, 20 cases a leaf, costs": 0.614,
     }
     assert figures["brier"] == {
-        "CART": pytest.approx(0.26795, abs=5e-6),
-        "CART, 20 cases a leaf, costs": pytest.approx(0.17187, abs=5e-6),
+        "CART": pytest.approx(0.32931, abs=5e-6),
+        "CART, 20 cases a leaf, costs": pytest.approx(0.16919, abs=5e-6),
     }
-    assert figures["rules"] == (25, 6)
+    assert figures["rules"] == (26, 9)
     assert figures["answer"] == "bad"
     assert figures["anything"] == [
         "checking_status from <0 to one of >=200, no checking"
     ]
-    assert figures["advice"] == [
-        "duration from 12 to 11 or less",
-        "property_magnitude from life insurance to real estate",
-    ]
+    assert figures["advice"] == ["employment from 1<=X<4 to one of 4<=X<7, <1"]
     assert figures["now_good"]
-    assert "9. installment_commitment >= 4 (it is 4)" in output
+    assert "9. purpose in {new car, repairs} (it is new car)" in output
 
 
 def check_steps_for_teaching(figures, output):
