@@ -64,7 +64,7 @@ def read_date_objects(what: str, cells: Sequence[Any]) -> Dates:
     known = [row for row, cell in enumerate(plain) if cell is not None]
     zoned = [row for row in known if getattr(plain[row], "tzinfo", None) is not None]
     if zoned and len(zoned) < len(known):
-        naive = next(row for row in known if row not in set(zoned))
+        naive = min(set(known) - set(zoned))
         raise_zones(what, cells[zoned[0]], zoned[0], cells[naive], naive)
     missing = np.array([cell is None for cell in plain], dtype=bool)
     if not any(isinstance(cell, datetime) for cell in plain):
