@@ -190,10 +190,11 @@ def test_cached_properties_have_no_lock():
 # ---- the end of the interpreter ----------------------------------------------------
 
 ENDING = """
-import threading, time
+import threading, time, warnings
 import numpy as np
 from branchwise import C45Classifier, CARTClassifier
 
+warnings.simplefilter("ignore")
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(4000, 6)), rng.integers(0, 3, 4000)
 started = threading.Barrier(7)

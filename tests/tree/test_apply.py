@@ -349,7 +349,8 @@ def test_growing_leaves_missing_at_the_node() -> None:
 
 def test_growing_gives_missing_numbers_a_third_branch() -> None:
     table = {"a": np.array([1.0, 2.0, np.nan, np.nan])}
-    model = fit_tree(table, ["no", "yes", "yes", "maybe"], Recipe())
+    recipe = Recipe(threshold="midpoint")
+    model = fit_tree(table, ["no", "yes", "yes", "maybe"], recipe)
     assert model.tree.weights.tolist() == [[1, 1, 2], [0, 1, 0], [0, 0, 1], [1, 0, 1]]
     assert model.predict({"a": np.array([1.5, 1.6, np.nan])}).tolist() == [
         "no",
