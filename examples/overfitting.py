@@ -8,13 +8,17 @@ held out, and then on the handwritten digits of the fifth document.
 """
 
 import random
+import warnings
 
 import numpy as np
 from sklearn.datasets import load_digits
 
 from _tables import load, split
-from branchwise import ID3Classifier, RandomForestClassifier
+from branchwise import FitWarning, ID3Classifier, RandomForestClassifier
 from branchwise.datasets import Dataset
+
+# Fitting warns of the trees that this script is about.
+warnings.filterwarnings("ignore", category=FitWarning)
 
 DEPTHS = (1, 2, 3, 4, 6, 8, None)
 SIZES = (1, 2, 5, 10, 25, 50, 100, 200)

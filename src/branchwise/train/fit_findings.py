@@ -163,12 +163,13 @@ def _by_heart(tree: Tree, recipe: Recipe) -> Iterator[FitFinding]:
     else:
         attempts = ["more validation rows"]
     fewest = 20 if n_rows >= 10 * _ENOUGH_ROWS else 5
+    tries = _either([*attempts, f"min_samples_leaf={fewest}"])
     yield FitFinding(
         "by_heart",
         (),
-        f"The tree has {n_leaves:,} leaves for {n_rows:,} rows: it has learnt the "
-        "table by heart, which rarely serves for other rows.",
-        f"Try {_either([*attempts, f'min_samples_leaf={fewest}'])}.",
+        f"The tree has {n_leaves:,} leaves for {n_rows:,} rows: it may have "
+        "learnt the table by heart. Test it on other rows.",
+        f"If it does badly there, try {tries}.",
     )
 
 
