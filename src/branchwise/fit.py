@@ -81,6 +81,7 @@ def fit_tree(
     costs: CostsByClass | None = None,
     max_exact: int | None = None,
     on_finding: Callable[[FitFinding], object] | None = None,
+    labels: object = None,
 ) -> Model:
     """Grow a tree from a table.
 
@@ -141,6 +142,9 @@ def fit_tree(
         Called with what a user should know about the tree, such as that it is one leaf
         and why; its ``str`` is the text. By default a
         :class:`~branchwise.FitWarning` is given.
+    labels : dict, path or None
+        Titles, units and words for values in views, as ``Model.with_labels`` takes
+        them; an ``order`` of values among them is one of ``order``, too.
 
     Returns
     -------
@@ -152,6 +156,7 @@ def fit_tree(
             f"ignore must be a list of names of columns. Got {ignore!r}; put it in a "
             "list."
         )
+    labels, order = _labels_and_order(labels, order)
     task = Task(
         target,
         sample_weight,
@@ -197,6 +202,7 @@ def fit_tree(
         name = target if target_name is None else target_name
         schema = replace(schema, target=str(name))
     model = Model(replace(schema, metadata=grown_now()), tree, recipe)
+    model = _labelled(model, labels)
     rows = data_source.rows if isinstance(data_source, MemoryTable) else None
     found = _findings_of(model, rows)
     if on_finding is None:
@@ -205,6 +211,24 @@ def fit_tree(
         for finding in found:
             on_finding(finding)
     return model
+
+
+def _labels_and_order(labels: object, order: Any) -> tuple[object, Any]:
+    """Read labels before any growth, and add their orders to those given."""
+    if labels is None:
+        return None, order
+    from branchwise.text.labels import read_labels  # noqa: PLC0415  (rare)
+
+    read = read_labels(labels)
+    ordered = {name: label.get("order") for name, label in read.items()}
+    orders = {name: values for name, values in ordered.items() if values}
+    if orders and (order is None or isinstance(order, Mapping)):
+        order = {**orders, **(order or {})}
+    return read, order
+
+
+def _labelled(model: Model, labels: object) -> Model:
+    return model if labels is None else model.with_labels(labels)
 
 
 def _findings_of(model: Model, rows: Training | None) -> list[FitFinding]:

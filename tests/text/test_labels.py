@@ -65,6 +65,24 @@ def test_the_tree_as_text(model, plain):
     assert "Housing = owns" in model.to_text(style="markdown")
 
 
+def test_labels_are_given_while_fitting(model, tmp_path):
+    options = {"categorical_features": ["n"]}
+    assert fit_tree(*rows(), CART, labels=LABELS, **options).schema == model.schema
+    path = tmp_path / "labels.json"
+    ordered = {"own": {"title": "Housing", "order": ["r", "o"]}}
+    path.write_text(json.dumps(ordered))
+    own = fit_tree(*rows(), CART, labels=path).schema.columns[1]
+    assert (own.kind, own.categories, own.label.title) == (
+        "ordinal",
+        ("r", "o"),
+        "Housing",
+    )
+    given = fit_tree(*rows(), CART, labels=path, order={"own": ["o", "r"]})
+    assert given.schema.columns[1].categories == ("o", "r")
+    with pytest.raises(ParameterError, match=r"labels must be a dictionary"):
+        fit_tree(*rows(), CART, labels=["inc"])
+
+
 def test_pictures_and_pages_are_escaped(model):
     page, picture = model.to_html(), model.to_svg()
     for view in (page, picture):
