@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -178,6 +179,67 @@ def test_trees_of_an_ensemble_have_the_labels():
     ensemble = forest.fit(table, labels).model_.with_labels(LABELS)
     assert "Housing" in ensemble[0].to_text() or "Net <income>" in ensemble[0].to_text()
     assert type(ensemble).from_bytes(ensemble.to_bytes()) == ensemble
+
+
+def test_shapley_values_have_the_labels(model, plain):
+    table, _ = rows()
+    values = model.shap(table.head(20))
+    text = values.to_text()
+    for expected in ("Net <income>", "Housing", "no default", "default & loss"):
+        assert expected in text
+    picture = values.to_svg()
+    assert "Net &lt;income&gt;" in picture
+    assert "default &amp; loss" in picture
+    one = values[0]
+    text, picture = one.to_text(), one.to_svg()
+    word = {"r": "rents", "o": "owns"}[table["own"][0]]
+    for expected in ("probability of Default = ", f"{table['inc'][0]} k€", word):
+        assert expected in text
+        assert expected in picture
+    assert "Net <income>" not in one.to_html()
+    assert values.to_dict() == plain.shap(table.head(20)).to_dict()
+    assert "Housing" in model.explain(table.head(1), shap=True).to_text()
+
+
+def test_numbers_are_predicted_in_their_unit():
+    table, _ = rows()
+    tree = fit_tree(
+        table[["own", "n"]],
+        table["inc"],
+        replace(CART, criterion="squared_error"),
+        labels={"inc": {"title": "Income", "unit": "k€"}},
+    )
+    row = table[["own", "n"]].head(1)
+    explained = tree.explain(row, shap=True).to_text()
+    assert explained.startswith("Income: ")
+    assert explained.splitlines()[0].count(" k€") == 1
+    values = tree.shap(row).to_text()
+    assert values.count(" k€") == 2  # the base value and the prediction
+
+
+def test_ensembles_have_the_labels_in_their_views(forest):
+    table, _ = rows()
+    for text in (forest.summary().to_text(), forest.to_html()):
+        for expected in ("Housing", "Default"):
+            assert expected in text
+    assert "'no default'" in forest.summary().to_text()
+    importances = forest.importances()
+    assert "Net <income>" in importances.to_text()
+    assert set(importances.columns) == {"inc", "own", "n"}
+    page = forest.to_html()
+    assert "Net &lt;income&gt;" in page
+    assert "Net <income>" not in page
+    assert "default &amp; loss" in page
+    explained = forest.explain(table.head(1), shap=True).to_text()
+    assert explained.startswith("Default: ")
+    assert "default" in explained.splitlines()[1]
+    assert " k€" in explained
+
+
+@pytest.fixture(scope="module", name="forest")
+def labelled_forest():
+    forest = RandomForestClassifier(n_estimators=5, categorical_features=["n"])
+    return forest.fit(*rows()).model_.with_labels(LABELS)
 
 
 def test_files_of_labels(tmp_path):

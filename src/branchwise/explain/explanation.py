@@ -24,7 +24,7 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import Document, as_text
-from branchwise.text.labels import class_called, target_title
+from branchwise.text.labels import class_called, target_title, target_unit
 from branchwise.text.predictions import deviation_of, label_of, reason
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
@@ -265,7 +265,7 @@ def _steps(ending: Ending) -> Iterator[Block]:
 def prediction_words(prediction: Value, schema: Schema | None = None) -> str:
     """Write a prediction: a class in words, a number with the digits of a mean."""
     if isinstance(prediction, float):
-        return mean(prediction)
+        return mean(prediction) + ("" if schema is None else target_unit(schema))
     return word(prediction if schema is None else class_called(schema, prediction))
 
 

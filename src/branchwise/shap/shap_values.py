@@ -15,7 +15,7 @@ from branchwise.data.arrays import Floats
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.one_row import Cells, Framed, as_table, open_rows
-from branchwise.data.table_schema import Columns, Schema, Value
+from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.data.weights import check_weights
 from branchwise.errors import (
     DataError,
@@ -33,6 +33,8 @@ from branchwise.text.as_html import as_html, asset
 from branchwise.text.blocks import Block, Heading, Paragraph, Table
 from branchwise.text.conditions import number, word
 from branchwise.text.document import Document
+from branchwise.text.label_words import called, title_of
+from branchwise.text.labels import class_called, target_title, target_unit
 from branchwise.threads import n_threads
 from branchwise.train.fitted_tree import FittedTree
 
@@ -71,6 +73,8 @@ class ShapValues(Framed, Document):
         The class that was picked.
     scale : str
         What is predicted of a class: its probability, or its margin.
+    schema : Schema or None
+        The schema of the model, whose labels are the words in tables and charts.
     """
 
     values: Floats
@@ -84,6 +88,7 @@ class ShapValues(Framed, Document):
     target: str | None = None
     label: Value | None = None
     scale: str = "probability"
+    schema: Schema | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -207,7 +212,7 @@ class ShapValues(Framed, Document):
             yield from self.of_prediction().row_blocks()
             return
         yield Heading(f"Shapley values of {counted(len(self), 'row')}")
-        labels = [*map(word, self.classes)] or ["mean size of values"]
+        labels = [*map(self._class, self.classes)] or ["mean size of values"]
         if self.classes:
             yield Paragraph(
                 f"Mean size of the values, for the {self.scale} of each class."
@@ -215,17 +220,14 @@ class ShapValues(Framed, Document):
         sizes = self.importances.reshape(len(self.columns), -1)
         yield Table(
             ["column", *labels],
-            [
-                [word(self.columns[at]), *map(size, sizes[at].tolist())]
-                for at in self.order()
-            ],
+            [[self._name(at), *map(size, sizes[at].tolist())] for at in self.order()],
         )
 
     def row_blocks(self) -> Iterator[Block]:
         """Yield the values of a row and of one class, or of a number."""
         yield Paragraph(
-            f"Shapley values: base value {size(float(self.base_values))}, prediction "
-            f"{size(float(self.predictions[0]))}"
+            f"Shapley values: base value {self._predicted(self.base_values)}, "
+            f"prediction {self._predicted(self.predictions[0])}"
             + ("" if self.label is None else f" ({self.outcome})")
             + "."
         )
@@ -235,9 +237,9 @@ class ShapValues(Framed, Document):
                 ["column", "value", "cell"],
                 [
                     [
-                        word(self.columns[at]),
+                        self._name(at),
                         signed(float(self.values[0, at])),
-                        cell_words(self.data[0, at]),
+                        self._cell(at),
                     ]
                     for at in some
                 ],
@@ -247,14 +249,33 @@ class ShapValues(Framed, Document):
         if rest:
             yield Paragraph(f"{counted(rest, 'column')} without any effect.")
 
+    def _name(self, at: int) -> str:
+        """Write the title of a column, or its name."""
+        column = None if self.schema is None else self.schema.columns[at]
+        return word(title_of(column, self.columns[at]))
+
+    def _cell(self, at: int) -> str:
+        """Write a cell of the first row, with its unit or as the word for it."""
+        column = None if self.schema is None else self.schema.columns[at]
+        return cell_words(self.data[0, at], column)
+
+    def _class(self, label: Value) -> str:
+        return word(label if self.schema is None else class_called(self.schema, label))
+
+    def _predicted(self, value: Any) -> str:
+        """Write a base value or a prediction, a number with its unit."""
+        unit = "" if self.schema is None else target_unit(self.schema)
+        return f"{size(float(value))}{'' if self.scale == 'margin' else unit}"
+
     @property
     def outcome(self) -> str:
         """What the values add up to, in words."""
-        target = "prediction" if self.target is None else word(self.target)
+        title = self.target if self.schema is None else target_title(self.schema)
+        target = "prediction" if title is None else word(title)
         if self.label is None:
             return f"margin of {target}" if self.scale == "margin" else target
-        name = "" if self.target is None else f"{target} = "
-        return f"{self.scale} of {name}{word(self.label)}"
+        name = "" if title is None else f"{target} = "
+        return f"{self.scale} of {name}{self._class(self.label)}"
 
     def figure(self, max_columns: int = SHOWN_COLUMNS) -> Bars | Waterfall:
         """Return what is drawn: of one row a waterfall, of several rows bars."""
@@ -263,17 +284,17 @@ class ShapValues(Framed, Document):
             one = self.of_prediction()
             values = one.values[0].tolist()
             named = [
-                (f"{word(self.columns[at])} = {cell_words(self.data[0, at])}", value)
+                (f"{self._name(at)} = {self._cell(at)}", value)
                 for at in one.order()
                 if (value := values[at])
             ]
             base, prediction = float(one.base_values), float(one.predictions[0])
             return Waterfall.of(named, base, prediction, one.outcome, max_columns)
         return Bars.of(
-            [word(name) for name in self.columns],
+            [self._name(at) for at in range(len(self.columns))],
             self.importances,
             self.order(),
-            [word(label) for label in self.classes],
+            [self._class(label) for label in self.classes],
             max_columns,
         )
 
@@ -319,11 +340,12 @@ def _plain(cell: Any) -> Value | None:
     return None if missing else cell
 
 
-def cell_words(cell: Any) -> str:
-    """Write a cell."""
+def cell_words(cell: Any, column: Column | None = None) -> str:
+    """Write a cell, as the labels of its column have it."""
     known = _plain(cell)
     if known is None:
         return "missing"
+    known = called(column, known)
     return number(known) if isinstance(known, float) else word(known)
 
 
@@ -416,6 +438,7 @@ def shap_of_sum(
         interactions=found.interactions,
         target=schema.target,
         scale=model.scale,
+        schema=schema,
     )
     return result if schema.classes else _of_numbers(result)
 

@@ -26,6 +26,7 @@ from branchwise.data.table_schema import (
 )
 from branchwise.errors import DataError, ParameterError, plain, quoted
 from branchwise.text.conditions import word
+from branchwise.text.label_words import title_of
 
 #: What a label may have.
 KEYS = ("title", "unit", "words", "order")
@@ -38,6 +39,20 @@ def target_title(schema: Schema) -> str | None:
     """Return what the target is called."""
     label = schema.target_label
     return (None if label is None else label.title) or schema.target
+
+
+def titles_of(schema: Schema | None, names: Iterable[str]) -> list[str]:
+    """Write what columns are called, in the order of their names."""
+    known = {} if schema is None else {c.name: c for c in schema.columns}
+    return [word(title_of(known.get(name), name)) for name in names]
+
+
+def target_unit(schema: Schema) -> str:
+    """Return the unit of predicted numbers, after a space; else nothing."""
+    label = schema.target_label
+    if schema.classes or label is None or not label.unit:
+        return ""
+    return f" {label.unit}"
 
 
 def class_called(schema: Schema, label: Value) -> Value:

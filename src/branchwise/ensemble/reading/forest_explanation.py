@@ -11,7 +11,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.one_row import Cells, open_rows
-from branchwise.data.table_schema import Columns, Value
+from branchwise.data.table_schema import Columns, Schema, Value
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.errors import counted
 from branchwise.explain.explanation import (
@@ -33,6 +33,7 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import Document
+from branchwise.text.labels import class_called, target_title
 
 #: Conditions that are shown; to_dict() has all of them.
 _SHOWN_CONDITIONS = 10
@@ -75,6 +76,7 @@ class ForestExplanation(Document):
     conditions: tuple[SharedCondition, ...]
     target: str | None = None
     shap: ShapValues | None = None
+    schema: Schema | None = None
 
     def __repr__(self) -> str:
         return (
@@ -84,9 +86,12 @@ class ForestExplanation(Document):
 
     def blocks(self) -> Iterator[Block]:
         """Yield what there is to say."""
-        target = "Prediction" if self.target is None else word(self.target)
-        probabilities = probability_words(self.probabilities)
-        yield Paragraph(f"{target}: {prediction_words(self.prediction)}{probabilities}")
+        schema = self.schema
+        title = self.target if schema is None else target_title(schema)
+        target = "Prediction" if title is None else word(title)
+        probabilities = probability_words(self.probabilities, schema)
+        predicted = prediction_words(self.prediction, schema)
+        yield Paragraph(f"{target}: {predicted}{probabilities}")
         yield Paragraph(self._votes())
         if self.conditions:
             voters = "trees" if not self.votes else "trees that voted for it"
@@ -94,7 +99,11 @@ class ForestExplanation(Document):
             yield Table(
                 ["condition", "trees", "cell"],
                 [
-                    [phrase(one.condition), share(one.share, 1), cell_words(one.value)]
+                    [
+                        phrase(one.condition),
+                        share(one.share, 1),
+                        cell_words(one.value, one.condition.of),
+                    ]
                     for one in self.conditions[:_SHOWN_CONDITIONS]
                 ],
                 words=(0, 2),
@@ -121,15 +130,18 @@ class ForestExplanation(Document):
         votes = sorted(
             (pair for pair in self.votes.items() if pair[1]), key=lambda pair: -pair[1]
         )
-        listed = ", ".join(f"{word(label)} {n:,}" for label, n in votes)
+        listed = ", ".join(f"{self._class(label)} {n:,}" for label, n in votes)
         words = f"Votes of {n_trees}: {listed}"
         if self.interval is None:
             return f"{words}."
         low, high = (share(end, 1) for end in self.interval)
         return (
-            f"{words}; share of {word(self.prediction)}: {level} interval (Wilson) "
-            f"over further trees {low} to {high}."
+            f"{words}; share of {self._class(self.prediction)}: {level} interval "
+            f"(Wilson) over further trees {low} to {high}."
         )
+
+    def _class(self, label: Value) -> str:
+        return word(label if self.schema is None else class_called(self.schema, label))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation in plain values."""
@@ -200,6 +212,7 @@ def explain_forest(
                 _conditions(ensemble, [int(n[row]) for n in nodes], voters, cells, row),
                 schema.target,
                 None if shap is None else shap[row],
+                schema,
             )
         )
     if data.n_rows == 1:

@@ -38,6 +38,7 @@ from branchwise.steps.result import style_sheet
 from branchwise.text import as_html as html
 from branchwise.text.blocks import Block, Items, Paragraph, Table
 from branchwise.text.conditions import rounded, share, word
+from branchwise.text.labels import target_title
 
 #: Bars on a chart, and levels of the tree on paper.
 _MOST_BARS, _PAPER_LEVELS = 20, 3
@@ -76,8 +77,9 @@ def forest_page(
 ) -> str:
     """Write the page; a forest that predicts numbers has no prototypes."""
     target, usual = "the target", "A forest"
-    if ensemble.schema.target is not None:
-        target = word(ensemble.schema.target)
+    title_of_target = target_title(ensemble.schema)
+    if title_of_target is not None:
+        target = word(title_of_target)
         usual = f"{target}: a forest"
     return _page(
         heading=usual if title is None else plain(title),
@@ -100,10 +102,11 @@ def summary_page(summary: EnsembleSummary, title: str | None = None) -> str:
     kinds = {"forest": "a forest", "boosted": "boosting"}
     kind = kinds.get(summary.method, "gradient boosting")
     usual = kind.capitalize()
-    if summary.target is not None:
-        usual = f"{word(summary.target)}: {kind}"
+    target = summary.target_in_words()
+    if target is not None:
+        usual = f"{target}: {kind}"
     first, *others = summary.sentences()
-    names = [word(name) for name in summary.importances][:_MOST_BARS]
+    names = summary.titles()[:_MOST_BARS]
     shares = list(summary.importances.values())[:_MOST_BARS]
     importances = Section(
         "importances",
@@ -224,7 +227,7 @@ def error_section(
 
 def importances_section(importances: Importances) -> Section:
     """Draw importances with their intervals."""
-    names = [word(name) for name in importances.columns[:_MOST_BARS]]
+    names = importances.titles()[:_MOST_BARS]
     figures = []
     if names:
         rises, low, high, impurity = (
@@ -272,7 +275,7 @@ def impurity_chart(names: Sequence[str], shares: Sequence[float]) -> str:
 
 def _confusion(out: OutOfBag) -> Section:
     """Draw true against predicted classes, out of bag."""
-    names = [word(label) for label in out.ensemble.schema.classes]
+    names = [word(label) for label in out.ensemble.shown_schema.classes]
     counts = out.confusion_matrix.tolist()
     right = sum(counts[at][at] for at in range(len(counts)))
     told = f"{right:,} of {sum(map(sum, counts)):,} predictions out of bag are right"
@@ -299,5 +302,5 @@ def viewer_page(best: BestTree) -> str:
     beyond = viewer.beyond_a_notebook(best.tree)
     small = best.collapse_nodes(*beyond) if beyond else best
     lists = viewer.lists_for(small.tree)
-    seen = viewer.view(small.schema, small.tree, small.recipe, lists=lists)
+    seen = viewer.view(small.shown_schema, small.tree, small.recipe, lists=lists)
     return viewer.page(viewer.abridged(seen, len(best.tree), _WHY_LESS), str(best))

@@ -15,7 +15,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.one_row import Framed
-from branchwise.data.table_schema import Columns
+from branchwise.data.table_schema import Columns, Schema
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.out_of_bag import (
     average,
@@ -30,8 +30,9 @@ from branchwise.errors import counted
 from branchwise.grow.draws import draws, tree_key
 from branchwise.stats import check_level, mean_interval
 from branchwise.text.blocks import Block, Paragraph, Table
-from branchwise.text.conditions import rounded, share, word
+from branchwise.text.conditions import rounded, share
 from branchwise.text.document import Document
+from branchwise.text.labels import titles_of
 from branchwise.threads import in_order, n_threads
 
 #: Keys of permutations must differ from those of samples and of nodes.
@@ -61,6 +62,8 @@ class Importances(Framed, Document):
         The confidence level of the intervals.
     target : str or None
         The name of what is predicted.
+    schema : Schema or None
+        The schema of the forest, whose labels are the titles of columns in views.
     """
 
     columns: tuple[str, ...]
@@ -72,6 +75,7 @@ class Importances(Framed, Document):
     level: float
     is_regression: bool
     target: str | None = None
+    schema: Schema | None = None
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -103,15 +107,17 @@ class Importances(Framed, Document):
             ["column", "permutation", f"{share(self.level, 1)} interval", "impurity"],
             [
                 [
-                    word(name),
+                    title,
                     self._words(rise),
                     ""
                     if np.isnan(low)
                     else f"{self._words(low)} to {self._words(high)}",
                     share(impurity, 1),
                 ]
-                for name, rise, low, high, impurity in zip(
-                    *self.to_columns().values(), strict=True
+                for title, (_, rise, low, high, impurity) in zip(
+                    self.titles(),
+                    zip(*self.to_columns().values(), strict=True),
+                    strict=True,
                 )
             ],
         )
@@ -121,6 +127,10 @@ class Importances(Framed, Document):
             "column is permuted, on average over trees; the interval is over trees. "
             "Impurity: how much the column lowers it in the trees, as shares."
         )
+
+    def titles(self) -> list[str]:
+        """Write what the columns are called."""
+        return titles_of(self.schema, self.columns)
 
     def _words(self, rise: float) -> str:
         if self.is_regression:
@@ -161,6 +171,7 @@ def importances_of(
         level,
         ensemble.is_regression,
         ensemble.schema.target,
+        ensemble.schema,
     )
 
 

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.data.table_schema import Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.errors import counted, quoted
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.conditions import number, rounded, share, word
 from branchwise.text.document import Document
+from branchwise.text.labels import class_called, target_title, titles_of
 
 #: Columns that are listed; to_dict() has all of them.
 _SHOWN_COLUMNS = 20
@@ -54,6 +55,7 @@ class EnsembleSummary(Document):
     oob_score: float | None
     importances: dict[str, float]
     has_rows: bool
+    schema: Schema | None = None
 
     def __repr__(self) -> str:
         return f"<summary of {counted(len(self.leaves), 'tree')}>"
@@ -63,15 +65,25 @@ class EnsembleSummary(Document):
         for sentence in self.sentences():
             yield Paragraph(sentence)
         yield Paragraph("Importances, as shares of the decrease in impurity:")
-        shown = list(self.importances.items())[:_SHOWN_COLUMNS]
+        titles = self.titles()[:_SHOWN_COLUMNS]
+        shares = [share(value, 1) for value in self.importances.values()]
         yield Table(
             ["column", "share"],
-            [[word(name), share(value, 1)] for name, value in shown],
+            [[*pair] for pair in zip(titles, shares, strict=False)],
             words=(0,),
         )
-        rest = len(self.importances) - len(shown)
+        rest = len(self.importances) - len(titles)
         if rest:
             yield Paragraph(f"... and {counted(rest, 'more column')}.")
+
+    def titles(self) -> list[str]:
+        """Write what the columns are called, the most important first."""
+        return titles_of(self.schema, self.importances)
+
+    def target_in_words(self) -> str | None:
+        """Write what is predicted; None where it has no name."""
+        title = self.target if self.schema is None else target_title(self.schema)
+        return None if title is None else word(title)
 
     def sentences(self) -> Iterator[str]:
         """Yield what the trees are, how they are combined, and their score."""
@@ -102,13 +114,15 @@ class EnsembleSummary(Document):
         return f"{_KINDS[self.method]} {trees}{rounds}"
 
     def _predicted(self) -> str:
-        target = "numbers" if not self.classes else "classes"
-        if self.target is not None:
-            target = word(self.target)
+        unnamed = "classes" if self.classes else "numbers"
+        target = self.target_in_words() or unnamed
         columns = counted(len(self.importances), "column")
         if not self.classes:
             return f"{target} from {columns}"
-        listed = quoted(self.classes, _SHOWN_CLASSES)
+        classes = self.classes
+        if self.schema is not None:
+            classes = tuple(class_called(self.schema, label) for label in classes)
+        listed = quoted(classes, _SHOWN_CLASSES)
         return f"{target} ({listed}) from {columns}"
 
     def _combined(self) -> str:
@@ -180,4 +194,5 @@ def summary_of(ensemble: FittedTrees, n_jobs: int | None = None) -> EnsembleSumm
         score,
         dict(sorted(importances, key=lambda pair: -pair[1])),
         samples is not None,
+        schema,
     )
