@@ -7,7 +7,7 @@ import json
 import pyarrow as pa
 import pytest
 
-from branchwise import DataError, read_table
+from branchwise import DataError, ModelFileError, load, predict_rows, read_table
 from branchwise.data.spellings import merged_spellings, spellings
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.files.dataset import StreamedTable
@@ -61,12 +61,59 @@ def test_they_are_noted_and_merged(answers, tmp_path):
 
 
 def test_models_are_asked_with_the_spellings_that_they_know(answers, tmp_path):
-    model = tmp_path / "model.json"
-    run("fit", answers, "-t", "class", "-a", "id3", "-o", model, "--merge-case")
+    model, plain = tmp_path / "model.json", tmp_path / "plain.csv"
+    plain.write_text("paid,class\n" + "ja,good\nja,good\nnein,bad\n" * 3)
+    run("fit", plain, "-t", "class", "-a", "id3", "-o", model)
     _, out, err = run("evaluate", model, answers)
     assert "column 'paid' has 'Ja', which differ only in case or spaces from" in err
     assert "accuracy 0.7500" in out
     assert "accuracy 1.0000" in output("evaluate", model, answers, "--merge-case")
+
+
+@pytest.fixture
+def merging(answers, tmp_path):
+    path = tmp_path / "merging.json"
+    run("fit", answers, "-t", "class", "-a", "id3", "-o", path, "--merge-case")
+    return path
+
+
+def test_models_keep_that_spellings_are_merged(answers, merging, tmp_path):
+    schema = json.loads(merging.read_text())["schema"]
+    assert schema["merge_case"] is True
+    model = load(merging)
+    assert model.to_bytes() == merging.read_bytes()
+    assert model.drop_unused().schema.merge_case
+    new = tmp_path / "new.csv"
+    new.write_text("paid,class\n JA,GOOD\nNEIN ,Bad\nnein,bad\n")
+    _, out, err = run("evaluate", merging, new)
+    assert "accuracy 1.0000" in out
+    assert "differ only" not in err
+    expected = ["good", "bad", "bad"]
+    for engine in ("memory", "chunked"):
+        _, out, err = run("predict", merging, new, "--engine", engine)
+        assert out.split() == ["prediction", *expected]
+        assert not err
+    (batch,) = predict_rows(model, str(new))
+    assert batch["prediction"].tolist() == expected
+    assert output("explain", merging, "--set", "paid=NEIN") == output(
+        "explain", merging, "--set", "paid=nein"
+    )
+
+
+def test_rows_to_prune_with_are_merged_into_the_training_values(answers, tmp_path):
+    path, model = tmp_path / "other.csv", tmp_path / "model.json"
+    path.write_text("paid,class\n" + "JA,GOOD\nNein,BAD\n" * 3)
+    fit = "fit", answers, "-t", "class", "-a", "id3", "--pruning", "reduced-error"
+    code, _, err = run(*fit, "--merge-case", "--validation", path, "-o", model)
+    assert code == 0, err
+    assert "2 leaves" in err
+
+
+def test_model_files_are_checked_for_merged_spellings(merging):
+    document = json.loads(merging.read_text())
+    document["schema"]["merge_case"] = "yes"
+    with pytest.raises(ModelFileError, match="'merge_case' of 'schema' must be true"):
+        load(json.dumps(document).encode())
 
 
 def test_rows_in_chunks_are_refused(answers):

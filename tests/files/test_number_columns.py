@@ -15,7 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import branchwise
-from branchwise import BranchwiseWarning, DataError, fit_tree, read_table
+from branchwise import (
+    BranchwiseWarning,
+    DataError,
+    ModelFileError,
+    fit_tree,
+    load,
+    read_table,
+)
 from branchwise.data.number_format import NumberFormat
 from branchwise.recipe import CART
 from command_line import output, run
@@ -264,3 +271,26 @@ def test_long_whole_numbers_become_text_with_a_warning(tmp_path):
     assert table["account"].to_pylist()[0] == str(2**60)
     with pytest.warns(BranchwiseWarning, match=said):
         fit_tree(path, "y", engine="memory")
+
+
+def test_the_target_is_read_by_the_convention_of_the_model(tmp_path):
+    table, new, model = (tmp_path / name for name in ("a.csv", "b.csv", "model.json"))
+    rows = [("a", "1.234,50 €"), ("a", "1.234,50 €"), ("b", "900 €"), ("b", "900 €")]
+    lines = [f'{x},"{y}"' for x, y in rows]
+    table.write_text("x,price\n" + "\n".join(lines) + "\n")
+    fit = "fit", table, "-t", "price", "-a", "cart", "--regression", "-o", model
+    code, _, err = run(*fit, "--min-samples-split", "2")
+    assert code == 0, err
+    stored = json.loads(model.read_text())
+    expected = {"decimal": ",", "thousands": ".", "currency": "€"}
+    assert stored["schema"]["number_format"] == expected
+    assert load(model).to_bytes() == model.read_bytes()
+    # Alone, 1.234 may be 1234 or a little more than 1, and 1.500 is plainly 1.5.
+    for price in ("1.234 €", "1.500"):
+        new.write_text(f"x,price\na,{price}\nb,900\n")
+        found = json.loads(output("evaluate", model, new, "--format", "json"))
+        error = (1234.5 - float(price[:5]) * 1000) ** 2
+        assert found["root_mean_squared_error"] == pytest.approx((error / 2) ** 0.5)
+    stored["schema"]["classes"] = ["x", "y"]
+    with pytest.raises(ModelFileError, match="has classes and yet a 'number_format'"):
+        load(json.dumps(stored).encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, overload
@@ -35,6 +36,8 @@ from branchwise.cli.support.training import (
     read_training,
     validation_rows,
 )
+from branchwise.data.number_format import NumberFormat
+from branchwise.data.table_schema import Schema
 from branchwise.errors import counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
@@ -157,7 +160,7 @@ def fit_rows(
         aside = validation_rows(options["validation"], rows, options["reading"])
     say(_growing(recipe))
     with located(rows.file if aside is None else None):
-        return _fitted(
+        model = _fitted(
             rows.attributes,
             rows.labels,
             recipe,
@@ -169,6 +172,17 @@ def fit_rows(
             n_jobs=options["n_jobs"],
             progress=lambda n: say(f"{_growing(recipe)}: {_size(recipe, n)}"),
         )
+    return model.with_schema(_as_read(model.schema, rows))
+
+
+def _as_read(schema: Schema, rows: TrainingTable) -> Schema:
+    """Return the schema with how new files are read, as that of the table was."""
+    how = rows.file.numbers.formats.get(rows.roles.target)
+    return replace(
+        schema,
+        merge_case=rows.file.reading.merge_case,
+        target_format=how if isinstance(how, NumberFormat) else None,
+    )
 
 
 def _fit_remote(

@@ -31,6 +31,13 @@ def spellings(values: Iterable[Value]) -> list[list[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
+def known_spelling(text: str, known: Iterable[Value]) -> str:
+    """Return the known text that differs only in case or whitespace, if there is."""
+    texts = [value for value in known if isinstance(value, str)]
+    alike = [value for value in texts if folded(value) == folded(text)]
+    return alike[-1] if alike and text not in texts else text
+
+
 def merged_spellings(column: Any, known: Sequence[Value] = ()) -> Any:
     """Give one spelling to texts that differ only in case or whitespace around them.
 

@@ -187,7 +187,10 @@ class Schema:
     There are no classes where numbers are predicted. ``named`` is false when the
     table was an array, whose columns are matched by position and called x0, x1, ...
     in views. ``metadata`` is of the model that has the schema; ``target_label`` is how
-    the target and its classes are called in views.
+    the target and its classes are called in views. With ``merge_case`` the texts of
+    files that differ from a known one only in case or whitespace around them are read
+    as it; ``target_format`` is how the numbers of the target are written in files,
+    unless plainly.
     """
 
     columns: tuple[Column, ...]
@@ -196,6 +199,8 @@ class Schema:
     named: bool = True
     metadata: Metadata = field(default=NOTHING_KNOWN, compare=False)
     target_label: ColumnLabel | None = field(default=None, compare=False)
+    merge_case: bool = False
+    target_format: NumberFormat | None = None
 
     @property
     def names(self) -> list[str]:

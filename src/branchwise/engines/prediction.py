@@ -145,7 +145,13 @@ class FilePredictions:
         read = columns_in_use(self._own, model)
         # A tree without splits needs a column as well, to count the rows.
         only = list(read) or names[:1]
-        self._table = replace(table, ignore=(), only=only).for_columns(read)
+        known = {name: column.categories for name, column in read.items()}
+        self._table = replace(
+            table,
+            ignore=(),
+            only=only,
+            known_values=known if model.schema.merge_case else {},
+        ).for_columns(read)
         self.counts = TableCounts(0, {at: CellCounts() for at in used})
 
     def batches(self) -> Iterator[Batch]:

@@ -21,14 +21,17 @@ from typing import Any, ClassVar
 
 from branchwise.data.arrow import (
     declared_table,
+    is_text,
     pa,
     release_memory,
 )
 from branchwise.data.date_format import DateFormat
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.number_format import NumberFormat
+from branchwise.data.spellings import merged_spellings
 from branchwise.data.table_schema import (
     Column,
+    Value,
     check_names,
     columns_by_type,
     number_formats,
@@ -133,6 +136,13 @@ class ChunkFile:
             numbers,
             location,
         )
+        known = {n: v for n, v in how.known_values.items() if n not in self._declared}
+        converted = [
+            merged_spellings(column, known[name])
+            if name in known and is_text(column.type)
+            else column
+            for name, column in zip(names, converted, strict=True)
+        ]
         table = declared_table(
             converted, names, self._declared, numbers.written_formats
         )
@@ -294,6 +304,8 @@ class StreamedTable:
         If given, the columns to read.
     number_formats : mapping of str to NumberFormat or DateFormat
         How the numbers of columns are written, unless plainly.
+    known_values : mapping of str to sequence
+        By column the values into which other spellings are merged.
     """
 
     #: For engines, which recognise such a table without importing this module.
@@ -311,6 +323,7 @@ class StreamedTable:
     number_formats: Mapping[str, NumberFormat | DateFormat] = field(
         default_factory=dict
     )
+    known_values: Mapping[str, Sequence[Value]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, source: object) -> StreamedTable:

@@ -148,8 +148,8 @@ class TableFile:
         "false", in upper or lower case; ``only`` names the columns to read.
         ``number_formats`` are the conventions of the number columns of a model; without
         it they are detected, but for the column of the ``classes``. Columns that can be
-        read in two ways are an error, or stay text with ``allow_ambiguous``. Where
-        spellings are merged, it is into the ``known_values`` of a column.
+        read in two ways are an error, or stay text with ``allow_ambiguous``. With
+        ``known_values`` of columns, other spellings are merged into them.
         """
         other = {*number_columns, *boolean_columns}
         if text_columns == "all":
@@ -211,7 +211,7 @@ class TableFile:
             self.location,
         )
         declared = self._format.declared
-        if self.reading.merge_case:
+        if self.reading.merge_case or known_values is not None:
             known_values = known_values or {}
             typed = [
                 merged_spellings(column, known_values.get(name, ()))

@@ -244,7 +244,13 @@ def _read_schema(document: dict[str, Any]) -> Schema:
     if twice:
         raise ModelFileError(f"two columns are named {shown(twice[0])}")
     label = read_label(fields, "label", where, len(classes))
-    schema = Schema(read, classes, target, named, read_metadata(document), label)
+    fields.setdefault("merge_case", False)
+    merge_case = typed(fields, "merge_case", where, "true or false")
+    how = _read_number_format(fields, where)
+    if how is not None and classes:
+        raise ModelFileError("'schema' has classes and yet a 'number_format'")
+    metadata = read_metadata(document)
+    schema = Schema(read, classes, target, named, metadata, label, merge_case, how)
     if label is not None or any(column.label is not None for column in read):
         from branchwise.text.labels import check_distinct  # noqa: PLC0415  (rare)
 

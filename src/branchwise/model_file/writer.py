@@ -77,11 +77,20 @@ def _target_label(schema: Schema) -> tuple[str, ...]:
     return () if label is None else (f'"label": {_json(label_fields(label))},',)
 
 
+def _reading_lines(schema: Schema) -> tuple[str, ...]:
+    """Return how files are read, where it is not plainly."""
+    lines = ['"merge_case": true,'] if schema.merge_case else []
+    if schema.target_format is not None:
+        lines.append(f'"number_format": {_json(schema.target_format.fields)},')
+    return tuple(lines)
+
+
 def _schema_lines(schema: Schema) -> tuple[str, ...]:
     return (
         '"schema": {',
         f'"target": {_json(schema.target)},',
         *_target_label(schema),
+        *_reading_lines(schema),
         f'"named": {_json(schema.named)},',
         f'"classes": {_json(schema.classes)},',
         '"columns": [',

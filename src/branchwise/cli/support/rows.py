@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import filecmp
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
@@ -28,6 +28,7 @@ from branchwise.data.columns import Coded, Numbers
 from branchwise.data.date_format import read_text
 from branchwise.data.frames import read_vector
 from branchwise.data.number_format import NumberFormat, parse_texts
+from branchwise.data.spellings import known_spelling
 from branchwise.data.table_schema import (
     Column,
     Schema,
@@ -127,7 +128,9 @@ def read_for_model(
         number_columns=types["number"],
         boolean_columns=types["boolean"],
         number_formats=number_formats(own_names),
-        known_values={name: column.categories for name, column in own_names.items()},
+        known_values=_known_values(
+            model, file, {name: column.categories for name, column in own_names.items()}
+        ),
     )
     if own_names:
         remark_spellings(own_names, table, reporter)
@@ -136,6 +139,13 @@ def read_for_model(
     by_name = copy(model)
     by_name.schema = replace(model.schema, named=True)
     return by_name, table
+
+
+def _known_values(
+    model: Model | Ensemble, file: TableFile, known: Mapping[str, Sequence[Value]]
+) -> Mapping[str, Sequence[Value]] | None:
+    """Return the values into which other spellings are merged, if they are."""
+    return known if model.schema.merge_case or file.reading.merge_case else None
 
 
 def columns_of(
@@ -264,6 +274,8 @@ def _typed_cells(
     cells: dict[str, Any] = {}
     for entry in settings:
         name, text = split_pair("--set", entry, list(columns))
+        if model.schema.merge_case:
+            text = known_spelling(text, columns[name].categories)
         cells[name] = None if text in na_values else typed_value(columns[name], text)
     return cells
 
@@ -341,11 +353,15 @@ def read_truth(model: Model | Ensemble, file: TableFile, target: str) -> Truth:
     """Read the true classes or numbers of the rows of a table."""
     noun = "class" if model.schema.classes else "number"
     text, numbers = ([target], []) if model.schema.classes else ([], [target])
+    how = model.schema.target_format
+    classes = tuple(map(str, model.schema.classes))
     table = file.read(
         only=[target],
         text_columns=text,
         number_columns=numbers,
-        known_values={target: tuple(map(str, model.schema.classes))},
+        # The numbers of a table may be written in another way than those of a frame.
+        number_formats=None if how is None else {target: how},
+        known_values=_known_values(model, file, {target: classes}),
     )
     raw = read_vector(table[target], target)
     known = raw.codes >= 0 if isinstance(raw, Coded) else ~np.isnan(raw.values)

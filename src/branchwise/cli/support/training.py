@@ -161,6 +161,7 @@ def _read_alike(file: TableFile, table: Any) -> Any:
     check_absent(file.label, file.names, own, "the other table has")
     types: dict[str, list[str]] = {"number": [], "boolean": [], "text": []}
     formats: dict[str, NumberFormat | DateFormat] = {}
+    known: dict[str, Sequence[Value]] = {}
     for name in own:
         raw = frame.column(frame.names.index(name))
         if isinstance(raw, Numbers):
@@ -168,6 +169,7 @@ def _read_alike(file: TableFile, table: Any) -> Any:
             if isinstance(raw.number_format, (NumberFormat, DateFormat)):
                 formats[name] = raw.number_format
         else:
+            known[name] = raw.values
             types[value_type(raw.values[0]) if raw.values else "text"].append(name)
     others = file.read(
         only=own,
@@ -175,6 +177,7 @@ def _read_alike(file: TableFile, table: Any) -> Any:
         number_columns=types["number"],
         boolean_columns=types["boolean"],
         number_formats=formats,
+        known_values=known if file.reading.merge_case else None,
     )
     return with_features(others, list(derived.values()), file.label)
 
