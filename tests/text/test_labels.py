@@ -217,6 +217,32 @@ def test_numbers_are_predicted_in_their_unit():
     assert values.count(" k€") == 2  # the base value and the prediction
 
 
+def test_differences_of_models_have_the_labels(model):
+    table, risk = rows()
+    wanted = {"categorical_features": ["n"], "labels": LABELS}
+    other = fit_tree(table, risk, replace(CART, max_depth=1), **wanted)
+    found = model.diff(other, table)
+    text = found.to_text()
+    for expected in (
+        "Only the old tree splits on",
+        "Housing",
+        "splits on Net <income> <= 30 k€",
+        "no default",
+    ):
+        assert expected in text
+    assert "own" not in text.replace("owns", "")
+    assert "inc" not in text.replace("<income>", "")
+    for typeset in (found.to_html(), found.to_markdown()):
+        assert "≤ 30 k€" in typeset
+        assert "<=" not in typeset
+        assert "&lt;=" not in typeset
+    told = found.to_dict()
+    assert set(told["only_old"]) == {"inc", "own"}
+    assert {one["old"] for one in told["predictions"]["crosstab"]} == {"b", "g"}
+    for one in [*told["differences"], *told["predictions"]["changed"]]:
+        assert "typeset" not in one
+
+
 def test_ensembles_have_the_labels_in_their_views(forest):
     table, _ = rows()
     for text in (forest.summary().to_text(), forest.to_html()):

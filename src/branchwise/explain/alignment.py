@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from branchwise.data.arrays import Ints
@@ -21,7 +21,9 @@ from branchwise.text.conditions import (
     surrogates_of,
     word,
 )
+from branchwise.text.label_words import title_of
 from branchwise.text.predictions import Reasons, label_of, prediction
+from branchwise.text.signs import is_typeset, typeset_signs
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 from branchwise.tree.splits import EVERY_BRANCH, STOP
@@ -47,6 +49,7 @@ class Difference:
     """One difference of two trees, where ``way`` leads.
 
     ``old_node`` and ``new_node`` are compared (of a branch its child); None is no node.
+    ``typeset`` are ``old`` and ``new`` with the signs of mathematics.
     """
 
     kind: Kind
@@ -55,21 +58,21 @@ class Difference:
     new_node: int | None
     old: str
     new: str
+    typeset: tuple[str, str] = field(default=("", ""), compare=False, repr=False)
 
     def __str__(self) -> str:
+        old, new = self.typeset if is_typeset() else (self.old, self.new)
         where = " and ".join(phrase(condition) for condition in self.way)
         position = f"where {where}" if where else "at the root"
-        if not self.old:
-            return f"{position}: {self.new}"
-        return (
-            f"{position}: {self.old} -> {self.new}"
-            if self.new
-            else f"{position}: {self.old}"
-        )
+        if not old:
+            return f"{position}: {new}"
+        return f"{position}: {old} -> {new}" if new else f"{position}: {old}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the difference in plain values."""
-        return vars(self) | {"way": [condition_dict(c) for c in self.way]}
+        told = vars(self) | {"way": [condition_dict(c) for c in self.way]}
+        del told["typeset"]  # the same with other signs
+        return told
 
 
 #: The children of a node by their conditions.
@@ -79,6 +82,7 @@ _Branches = dict[tuple[object, ...], int]
 @dataclass(frozen=True)
 class _Side:
     schema: Schema
+    shown: Schema
     tree: Tree
     reasons: Reasons
 
@@ -90,7 +94,7 @@ class _Side:
         return self.schema.columns[int(self.tree.column[node])]
 
     def prediction(self, node: int) -> str:
-        return prediction(self.schema, self.tree, node, self.reasons)
+        return prediction(self.shown, self.tree, node, self.reasons)
 
     def label(self, node: int) -> Value:
         return label_of(self.schema, self.tree, node)
@@ -115,7 +119,7 @@ class _Side:
             return (
                 f"splits on {phrase(Condition(column.name, '<=', threshold, column))}"
             )
-        return f"splits on {word(column.name)}"
+        return f"splits on {word(title_of(column, column.name))}"
 
     def condition(self, child: int) -> Condition:
         return condition_of(self.schema, self.tree, child)
@@ -224,7 +228,15 @@ class _Pair:
 
 def differences(old: FittedTree, new: FittedTree) -> Iterator[Difference]:
     """Yield what sets two trees apart, from the root down."""
-    first, second = (_Side(m.schema, m.tree, m.reasons) for m in (old, new))
+    sides = [_Side(m.schema, m.shown_schema, m.tree, m.reasons) for m in (old, new)]
+    plain = list(_differences(*sides))
+    with typeset_signs():
+        typeset = list(_differences(*sides))
+    for one, same in zip(plain, typeset, strict=True):
+        yield replace(one, typeset=(same.old, same.new))
+
+
+def _differences(first: _Side, second: _Side) -> Iterator[Difference]:
     stack: list[tuple[int, int, ColumnPath]] = [(0, 0, {})]
     while stack:
         a, b, path = stack.pop()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -25,9 +25,13 @@ from branchwise.text.conditions import (
     word,
 )
 from branchwise.text.document import Document
+from branchwise.text.labels import called_columns
+from branchwise.text.signs import is_typeset
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 
+#: The schemas of the old and the new model, for their labels.
+Schemas = tuple[Schema | None, Schema | None]
 #: Entries of a list that are shown before the rest is only counted.
 SHOWN = 20
 
@@ -41,10 +45,14 @@ class Side:
     X: Any = None
     labelled: tuple[object, object] | None = None
 
-    def rule(self, node: int) -> str:
-        """Write the conditions of the path to a node."""
+    def rule(self, node: int) -> tuple[str, str]:
+        """Write the conditions of the path to a node, in plain signs and typeset."""
         conditions = path_to(self.model.schema, self.model.tree, node)
-        return " and ".join(phrase(c) for c in conditions) or "always"
+        plain, typeset = (
+            " and ".join(phrase(c, typeset=signs) for c in conditions) or "always"
+            for signs in (False, True)
+        )
+        return plain, typeset
 
     def called(self, call: Callable[..., Any], *arguments: object) -> Any:
         """Call a method of the model; errors say which of the two it is."""
@@ -64,10 +72,20 @@ class ChangedRow:
     new: Value
     old_rule: str
     new_rule: str
+    #: The rules with the signs of mathematics.
+    typeset: tuple[str, str] = field(default=("", ""), compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it in plain values."""
-        return dict(vars(self))
+        told = dict(vars(self))
+        del told["typeset"]  # the same with other signs
+        return told
+
+    def in_words(self, schemas: Schemas) -> str:
+        """Write the row, its predictions and their rules."""
+        old, new = map(prediction_words, (self.old, self.new), schemas)
+        was, now = self.typeset if is_typeset() else (self.old_rule, self.new_rule)
+        return f"row {self.row}: {old} ({was}) -> {new} ({now})"
 
 
 @dataclass(frozen=True)
@@ -112,7 +130,7 @@ class ModelDiff(Document):
     ``schema`` says how columns, their values and the classes differ; ``only_old`` and
     ``only_new`` are the columns that only one of the trees splits on; ``differences``
     is where the trees differ, from the root down; ``predictions`` how those for rows
-    do.
+    do. ``schemas`` have the labels of the models.
     """
 
     sizes: tuple[str, str]
@@ -121,6 +139,7 @@ class ModelDiff(Document):
     only_new: tuple[str, ...]
     differences: tuple[Difference, ...]
     predictions: Predictions | None = None
+    schemas: Schemas = (None, None)
 
     @cached_property
     def by_kind(self) -> dict[str, list[Difference]]:
@@ -157,9 +176,11 @@ class ModelDiff(Document):
         if self.schema:
             yield Heading("Columns and classes")
             yield Items(_shortened(self.schema))
-        for which, names in (("old", self.only_old), ("new", self.only_new)):
+        only = [("old", self.only_old), ("new", self.only_new)]
+        for (which, names), schema in zip(only, self.schemas, strict=True):
             if names:
-                yield Paragraph(f"Only the {which} tree splits on {listed(names)}.")
+                titles = listed(called_columns(schema, names))
+                yield Paragraph(f"Only the {which} tree splits on {titles}.")
         if not self.differences:
             yield Paragraph("The trees have the same splits and predictions.")
         for kind, group in self.by_kind.items():
@@ -167,7 +188,7 @@ class ModelDiff(Document):
             if kind != "size changed":
                 yield Items(_shortened([str(one) for one in group]))
         if self.predictions is not None:
-            yield from _prediction_blocks(self.predictions)
+            yield from _prediction_blocks(self.predictions, self.schemas)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it in plain values."""
@@ -192,7 +213,7 @@ def _shortened(lines: Sequence[str]) -> list[str]:
     return [*lines[:SHOWN], f"... ({len(lines) - SHOWN:,} more)"]
 
 
-def _prediction_blocks(predictions: Predictions) -> Iterator[Block]:
+def _prediction_blocks(predictions: Predictions, schemas: Schemas) -> Iterator[Block]:
     changed = predictions.changed
     yield Heading(
         f"Predictions: {len(changed):,} of {predictions.n_rows:,} rows change "
@@ -209,19 +230,14 @@ def _prediction_blocks(predictions: Predictions) -> Iterator[Block]:
         yield Table(
             ["old", "new", "rows"],
             [
-                [word(a), word(b), f"{n:,}"]
-                for (a, b), n in predictions.crosstab.items()
+                [*map(prediction_words, pair, schemas), f"{n:,}"]
+                for pair, n in predictions.crosstab.items()
             ],
             words=(0, 1),
             row_heads=False,
         )
     if changed:
-        yield Items(_shortened([_row_words(row) for row in changed]))
-
-
-def _row_words(row: ChangedRow) -> str:
-    old, new = prediction_words(row.old), prediction_words(row.new)
-    return f"row {row.row}: {old} ({row.old_rule}) -> {new} ({row.new_rule})"
+        yield Items(_shortened([row.in_words(schemas) for row in changed]))
 
 
 def diff_models(old: Side, new: Side) -> ModelDiff:
@@ -239,6 +255,7 @@ def diff_models(old: Side, new: Side) -> ModelDiff:
         tuple(name for name in later if name not in used),
         tuple(differences(one, other)) if comparable else (),
         None if old.X is None else _predictions(old, new, comparable),
+        (one.schema, other.schema),
     )
 
 
@@ -324,8 +341,9 @@ def _changed(
         for side, reached in zip((old, new), nodes, strict=True)
     ]
     for row in rows:
-        taken = [rule[int(at[row])] for rule, at in zip(rules, nodes, strict=True)]
-        yield ChangedRow(row, before[row], after[row], *taken)
+        was, now = (rule[int(at[row])] for rule, at in zip(rules, nodes, strict=True))
+        typeset = was[1], now[1]
+        yield ChangedRow(row, before[row], after[row], was[0], now[0], typeset)
 
 
 def _crosstab(

@@ -41,10 +41,15 @@ def target_title(schema: Schema) -> str | None:
     return (None if label is None else label.title) or schema.target
 
 
-def titles_of(schema: Schema | None, names: Iterable[str]) -> list[str]:
-    """Write what columns are called, in the order of their names."""
+def called_columns(schema: Schema | None, names: Iterable[str]) -> list[str]:
+    """Return what columns are called, in the order of their names."""
     known = {} if schema is None else {c.name: c for c in schema.columns}
-    return [word(title_of(known.get(name), name)) for name in names]
+    return [title_of(known.get(name), name) for name in names]
+
+
+def titles_of(schema: Schema | None, names: Iterable[str]) -> list[str]:
+    """Write what columns are called in words."""
+    return [word(title) for title in called_columns(schema, names)]
 
 
 def target_unit(schema: Schema) -> str:

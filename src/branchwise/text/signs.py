@@ -20,6 +20,11 @@ def typeset_signs() -> Iterator[None]:
         _TYPESET.reset(before)
 
 
+def is_typeset() -> bool:
+    """Tell whether conditions are written with the signs of mathematics now."""
+    return _TYPESET.get()
+
+
 def sign(op: str, typeset: bool = False) -> str:
     """Write an operator, as ``typeset`` or the medium has it."""
     return _SIGNS.get(op, op) if typeset or _TYPESET.get() else op
