@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from itertools import pairwise
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from branchwise.data.weights import WeightGrid
 from branchwise.errors import DataError
 from branchwise.grow.choose import Stop, carried_out, splits_by_rank, stops, verdicts
 from branchwise.grow.criteria import ImpuritySums64
-from branchwise.grow.draws import ColumnDraws, child_keys
 from branchwise.grow.moments import Moments64
 from branchwise.grow.protocol import (
     BranchSource,
@@ -38,6 +37,9 @@ from branchwise.grow.thresholds import with_surrogates
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import Splits, Surrogates, ragged
 from branchwise.tree.tree import ARRAYS, SURROGATE_ARRAYS, Tree
+
+if TYPE_CHECKING:
+    from branchwise.grow.draws import ColumnDraws
 
 #: Bytes of each array of subtrees that are kept in memory.
 _IN_MEMORY = 2**20
@@ -259,7 +261,10 @@ def _by_levels(
         if not len(splits.sizes):
             break
         level = engine.advance(splits)
-        keys = None if keys is None else child_keys(keys, splits.n_branches)
+        if keys is not None:
+            from branchwise.grow.draws import child_keys  # noqa: PLC0415
+
+            keys = child_keys(keys, splits.n_branches)
         depth += 1
         if progress is not None:
             progress(pieces.n_nodes + len(level) + grafts.n_nodes)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from branchwise.data.weights import WeightGrid
 from branchwise.grow import categories
 from branchwise.grow.choose import few_values, splits_by_rank
 from branchwise.grow.criteria import SERIES, ImpuritySums64
-from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.moments import gain_unit
 from branchwise.native import (
     available,
@@ -27,6 +26,9 @@ from branchwise.native import (
 )
 from branchwise.recipe import Recipe
 from branchwise.tree.tree import Tree
+
+if TYPE_CHECKING:
+    from branchwise.grow.draws import ColumnDraws
 
 #: Cells (rows x columns) that a node must have to be divided among threads.
 WORTH_SHARING = 1 << 18

@@ -29,7 +29,6 @@ from branchwise.grow.categories import (
 )
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores
-from branchwise.grow.draws import Keys
 from branchwise.grow.protocol import CountSource, Level
 from branchwise.grow.thresholds import (
     BestThresholds,
@@ -49,6 +48,7 @@ from branchwise.threads import cached_property
 from branchwise.tree.splits import ABOVE, AT_MOST, STOP, Splits, routes
 
 if TYPE_CHECKING:
+    from branchwise.grow.draws import Keys
     from branchwise.grow.random_splits import RandomSplits
 
 

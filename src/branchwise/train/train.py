@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,7 +34,6 @@ from branchwise.engines.level_engine import PassEngine
 from branchwise.engines.memory import Training, class_cases_of
 from branchwise.errors import ParameterError, quoted
 from branchwise.grow import native_kernel as native
-from branchwise.grow.draws import ColumnDraws
 from branchwise.grow.grow import Progress, grow, recount
 from branchwise.grow.thresholds import at_values
 from branchwise.prune import error_based, subtrees
@@ -42,6 +41,9 @@ from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
 from branchwise.tree.apply import with_costs, with_predictions
 from branchwise.tree.tree import Tree, with_collapsed
+
+if TYPE_CHECKING:
+    from branchwise.grow.draws import ColumnDraws
 
 #: Parameters that apply after growth: the grown tree does not depend on them.
 _AFTER_GROWTH = ("max_leaf_nodes", "costs", "probabilities", "m")
