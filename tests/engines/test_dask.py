@@ -570,7 +570,7 @@ def test_a_lost_worker_costs_nothing_but_time(client, times):
     for _ in range(times):
         with DaskTable(X, client=client, most_rows=0) as place:
             model = killed_after_encoding(place, client, C45)
-        assert model == in_memory(table, C45)
+        assert model.tree == in_memory(table, C45).tree
         client.wait_for_workers(2, timeout=120)
 
 
