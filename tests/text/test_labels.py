@@ -147,13 +147,31 @@ def test_programs_compare_values_and_say_the_words(model):
     assert json.loads(model.export("json"))["about"].startswith("CART decision tree")
 
 
-def test_excel_has_the_words_in_its_rules(model, tmp_path):
+def test_excel_has_the_words_in_rules_and_headings(model, tmp_path):
     openpyxl = pytest.importorskip("openpyxl")
     model.export("excel", tmp_path / "tree.xlsx", verify=False)
     book = openpyxl.load_workbook(tmp_path / "tree.xlsx")
     cells = " ".join(str(c.value) for c in book["Rules"]["A"])
     assert "Housing = " in cells
     assert "k€" in cells
+    assert {c.value for c in book["Rules"]["B"][1:]} == {
+        "no default (g)",
+        "default & loss (b)",
+    }
+    headings = [cell.value for cell in book["Rows"][1]]
+    for expected in (
+        "Net <income>, k€ (inc)",
+        "Housing (own)",
+        "n",
+        "probability of default & loss (b)",
+    ):
+        assert expected in headings
+    # What formulas look up is as it was.
+    assert [cell.value for cell in book["Values"]["A"]][:3] == ["classes", "b", "g"]
+    formula = model.with_labels({"own": "=1+1"})
+    formula.export("excel", tmp_path / "tree.xlsx", verify=False)
+    first = openpyxl.load_workbook(tmp_path / "tree.xlsx")["Rows"][1]
+    assert ("=1+1 (own)", "s") in [(cell.value, cell.data_type) for cell in first]
 
 
 def test_labels_change_no_prediction_and_are_kept(model, plain, tmp_path):
@@ -256,6 +274,7 @@ def test_ensembles_have_the_labels_in_their_views(forest):
     assert "Net &lt;income&gt;" in page
     assert "Net <income>" not in page
     assert "default &amp; loss" in page
+    assert "own is Housing" in forest.export("python", verify=False)
     explained = forest.explain(table.head(1), shap=True).to_text()
     assert explained.startswith("Default: ")
     assert "default" in explained.splitlines()[1]

@@ -52,7 +52,7 @@ from branchwise.data.table_schema import Column, Schema, Value, ValueType
 from branchwise.errors import ExportError, counted
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
-from branchwise.text.labels import labels_in_words
+from branchwise.text.labels import class_called, labels_in_words
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Splits
@@ -157,6 +157,7 @@ class Plan:
     tree, with the same fields, in ``trees``, and the nodes of all of them one after the
     other in ``nodes``; ``votes`` says that trees contribute classes only. ``weights``,
     ``divisor``, ``initial`` and ``link`` are those of rule 5, where it has them.
+    ``class_words`` is what the classes are called by their labels.
     """
 
     target: str
@@ -173,6 +174,9 @@ class Plan:
     divisor: float | None = None
     initial: tuple[float, ...] = ()
     link: Link | None = None
+    class_words: tuple[Value, ...] = dataclass_field(
+        default=(), compare=False, repr=False
+    )
 
     @property
     def is_regression(self) -> bool:
@@ -260,6 +264,7 @@ def make_plan(
         recipe.missing == "error",
         recipe.unseen == "error",
         recipe.costs,
+        class_words=_class_words(schema),
     )
 
 
@@ -279,10 +284,14 @@ def make_ensemble_plan(
     whole = replace(
         plans[0],
         classes=schema.classes,
-        about=f"{_KINDS[recipe.method]} of "
-        f"{counted(len(trees), f'{recipe.tree.algorithm} tree')}"
-        f"{target} with {counted(n_leaves, 'leaf', 'leaves')}",
+        about=_with_labels(
+            f"{_KINDS[recipe.method]} of "
+            f"{counted(len(trees), f'{recipe.tree.algorithm} tree')}"
+            f"{target} with {counted(n_leaves, 'leaf', 'leaves')}",
+            schema,
+        ),
         trees=plans,
+        class_words=_class_words(schema),
         votes=recipe.voting == "hard",
     )
     if initial is not None:
@@ -302,6 +311,10 @@ def make_ensemble_plan(
     return replace(whole, nodes=tuple(nodes))
 
 
+def _class_words(schema: Schema) -> tuple[Value, ...]:
+    return tuple(class_called(schema, label) for label in schema.classes)
+
+
 def _link(recipe: EnsembleRecipe, n_classes: int) -> Link | None:
     if recipe.loss == "log_loss":
         return "logistic" if n_classes == 2 else "softmax"
@@ -310,8 +323,11 @@ def _link(recipe: EnsembleRecipe, n_classes: int) -> Link | None:
 
 def _about(schema: Schema, tree: Tree, recipe: Recipe) -> str:
     """Return a line about the tree, and what labels call its columns."""
+    return _with_labels(_kind_and_size(schema, tree, recipe), schema)
+
+
+def _with_labels(about: str, schema: Schema) -> str:
     labels = labels_in_words(schema)
-    about = _kind_and_size(schema, tree, recipe)
     return f"{about}; {labels}" if labels else about
 
 

@@ -36,9 +36,11 @@ from branchwise.export.excel.sheets import (
 from branchwise.export.excel.steps_sheet import Steps, header
 from branchwise.export.excel.word_sheets import (
     FRACTIONAL_RULE,
+    column_heading,
     guide_sheet,
     has_rules,
     node_rules,
+    probability_headings,
     rules_sheet,
 )
 from branchwise.export.plan import Field, Machine, Plan, make_machine
@@ -63,7 +65,7 @@ def write(plan: Plan, options: Options) -> bytes:
     _check_large(plan, machine, steps, n_rows)
     rows = range(2, n_rows + 2)
     predictions = _prediction_names(plan)
-    inputs: list[Content] = [header(field.name) for field in plan.fields]
+    inputs: list[Content] = [header(column_heading(field)) for field in plan.fields]
     texts = frozenset(i for i, f in enumerate(plan.fields) if f.kind == "text")
     skipped: list[Content] = [None] * len(plan.fields)
     first = len(plan.fields) + 1
@@ -177,8 +179,7 @@ def _check_large(
 
 
 def _prediction_names(plan: Plan) -> list[Content]:
-    probabilities = [header(f"probability of {word(c)}") for c in plan.classes]
-    return ["prediction", *probabilities]
+    return ["prediction", *(header(str(c)) for c in probability_headings(plan))]
 
 
 def _width(name: str) -> int:

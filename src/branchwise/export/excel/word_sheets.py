@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from branchwise.data.table_schema import Column
+from branchwise.data.table_schema import Column, Value
 from branchwise.errors import plain
 from branchwise.export.excel.sheets import Content, Sheet
 from branchwise.export.plan import Field, Plan
@@ -33,6 +33,29 @@ _RULE_WIDTH, _CELL_WIDTH = 90, 14
 def has_rules(plan: Plan) -> bool:
     """Whether the workbook tells the rules in words: not those of very large trees."""
     return len(plan.nodes) <= MOST_NODES
+
+
+def column_heading(field: Field) -> str:
+    """Return the name of a column to fill in, after its title and its unit."""
+    label = None if field.schema_column is None else field.schema_column.label
+    if label is None:
+        return field.name
+    unit = f", {label.unit}" if label.unit else ""
+    name = f" ({field.name})" if label.title else ""
+    return f"{label.title or field.name}{unit}{name}"
+
+
+def class_heading(plan: Plan, code: int) -> Value:
+    """Return a class, after the word for it, if it has one."""
+    label = plan.classes[code]
+    called = plan.class_words[code] if plan.class_words else label
+    return label if called == label else f"{called} ({word(label)})"
+
+
+def probability_headings(plan: Plan) -> list[Content]:
+    """Return the names of the columns with the probability of each class."""
+    codes = range(len(plan.classes))
+    return [f"probability of {word(class_heading(plan, code))}" for code in codes]
 
 
 def node_rules(plan: Plan) -> list[str]:
@@ -84,15 +107,16 @@ def rules_sheet(plan: Plan) -> Sheet:
     trees = plan.trees or (plan,)
     first: list[Content] = ["tree"] if plan.trees else []
     adds = "adds" if plan.initial else "prediction"
-    classes = [] if plan.has_numbers else plan.classes
-    header = [*first, "if", adds, *(f"probability of {word(c)}" for c in classes)]
-    rows: list[list[Content]] = [header]
+    classes = [] if plan.has_numbers else probability_headings(plan)
+    rows: list[list[Content]] = [[*first, "if", adds, *classes]]
     for number, tree in enumerate(trees, start=1):
         for position, path in _paths(tree):
             node = tree.nodes[position]
             if node.split is not None:
                 continue
-            said = node.number if plan.has_numbers else plan.classes[node.label]
+            said: Content = node.number
+            if not plan.has_numbers:
+                said = class_heading(plan, node.label)
             mine: list[Content] = [number] if plan.trees else []
             rows.append([*mine, _in_words(path), said, *node.probabilities])
     at = len(first)
