@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import warnings
+from contextlib import closing
 
 import pytest
 
@@ -196,3 +198,45 @@ def test_a_few_texts_that_keep_a_column_from_being_dates_are_told(write):
         "its dates are not all written in one way, such as '05.03.2024', '2024-01-01'"
     )
     assert told in run("fit", path, "-t", "y")[2]
+
+
+def in_lines(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+
+
+def in_sqlite(path, rows):
+    names = list(rows[0])
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute(f"create table t ({' text, '.join(names)} text)")
+        marks = ", ".join("?" * len(names))
+        cells = [tuple(row.values()) for row in rows]
+        database.executemany(f"insert into t values ({marks})", cells)
+
+
+@pytest.mark.parametrize("store", [in_lines, in_sqlite])
+def test_records_and_sqlite_have_texts_of_dates(store, tmp_path):
+    table, new, model = (tmp_path / name for name in ("table", "new", "model.json"))
+    days = ("05.03.2024", "06.03.2024", "17.04.2024", "18.05.2024", None)
+    fixed = {"paid": "1.234,5 €", "zip": "00123"}
+    rows = [
+        {"opened": day, **fixed, "y": "a" if at < 2 else "b"}
+        for at, day in enumerate(days)
+    ]
+    store(table, rows)
+    read = quietly(table)
+    assert [str(day) for day in read["opened"].to_pylist()[:2]] == [
+        "2024-03-05",
+        "2024-03-06",
+    ]
+    assert read["paid"].to_pylist() == [1234.5] * 5
+    assert read["zip"].to_pylist() == ["00123"] * 5
+    assert quietly(table, text_columns=["opened"])["opened"].to_pylist() == [*days]
+    _, _, err = run("fit", table, "-t", "y", "-a", "cart", "-o", model)
+    assert "1 text column is read as dates: 'opened' ('18.05.2024' is 2024-05-18" in err
+    assert "opened <= 2024-03-" in output("show", model)
+    # An ISO date is always understood.
+    store(new, [{"opened": day} for day in ("05.03.2024", "04.05.2024", "2024-05-06")])
+    assert output("predict", model, new).split() == ["prediction", "a", "b", "b"]
+    new = tmp_path / "wrong"
+    store(new, [{"opened": "soon"}])
+    assert "must hold dates" in run("predict", model, new)[2]

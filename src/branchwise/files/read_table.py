@@ -52,7 +52,7 @@ _NO_HEADER = (
     " If the first line is a row like the others, read the file without a header."
 )
 #: The formats in which text that is written like numbers is read as such.
-DETECTED_FORMATS = DELIMITED_FORMATS | {"excel"}
+DETECTED_FORMATS = DELIMITED_FORMATS | {"excel", "jsonl", "sqlite"}
 _INTEGER = "^[+-]?[0-9]+$"
 #: How many columns a message lists.
 _SHOWN = 20
