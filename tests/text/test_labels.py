@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -231,6 +232,14 @@ def test_numbers_are_predicted_in_their_unit():
     explained = tree.explain(row, shap=True).to_text()
     assert explained.startswith("Income: ")
     assert explained.splitlines()[0].count(" k€") == 1
+    leaf = re.compile(r"\d k€ \(\d+, ± ")
+    for view in (
+        tree.to_text(),
+        tree.to_dot(),
+        " ".join(tree.view()["nodes"]["summary"]),
+    ):
+        assert leaf.search(view)
+    assert re.search(r"then Income is [\d.]+ k€ on average", tree.rules().to_text())
     values = tree.shap(row).to_text()
     assert values.count(" k€") == 2  # the base value and the prediction
 

@@ -24,7 +24,7 @@ from branchwise.text.conditions import (
     share,
     word,
 )
-from branchwise.text.labels import class_called, target_title
+from branchwise.text.labels import class_called, target_title, target_unit
 from branchwise.text.predictions import Reasons, deviation_of, in_short, label_of
 from branchwise.tree.tree import Tree
 
@@ -64,6 +64,8 @@ class Rule:
     total_weight: float | None = field(default=None, compare=False, repr=False)
     reason: str = field(default="", compare=False, repr=False)
     called: Value | None = field(default=None, compare=False, repr=False)
+    #: Of a predicted number, after a space.
+    unit: str = field(default="", compare=False, repr=False)
     mean_interval: tuple[float, float] | None = field(
         default=None, compare=False, repr=False
     )
@@ -144,7 +146,7 @@ class Rule:
 
     def _prediction(self) -> str:
         if self.deviation is not None:
-            return mean(float(self.label))
+            return f"{mean(float(self.label))}{self.unit}"
         return word(self.label if self.called is None else self.called)
 
     @property
@@ -259,6 +261,7 @@ def _rule(
         target=target_title(schema),
         reason=reasons.get(node, ""),
         called=class_called(schema, label_of(schema, tree, node)),
+        unit=target_unit(schema),
     )
     if not tree.is_weighted:
         return rule

@@ -106,9 +106,13 @@ def deviation_of(tree: Tree, node: int) -> float | None:
 
 
 def outcome(schema: Schema, tree: Tree, node: int) -> str:
-    """Write the prediction of a node without its cases."""
+    """Write the prediction of a node without its cases, a number with its unit."""
     label = label_of(schema, tree, node)
-    return mean(float(label)) if tree.is_regression else word(label)
+    if not tree.is_regression:
+        return word(label)
+    named = schema.target_label
+    unit = f" {named.unit}" if named is not None and named.unit else ""
+    return f"{mean(float(label))}{unit}"
 
 
 @dataclass(frozen=True)
