@@ -283,6 +283,9 @@ def test_ensembles_have_the_labels_in_their_views(forest):
     assert "Net &lt;income&gt;" in page
     assert "Net <income>" not in page
     assert "default &amp; loss" in page
+    prototypes = forest.prototypes().to_text()
+    for expected in ("Net <income>", " k€", "no default", "owns"):
+        assert expected in prototypes
     assert "own is Housing" in forest.export("python", verify=False)
     explained = forest.explain(table.head(1), shap=True).to_text()
     assert explained.startswith("Default: ")

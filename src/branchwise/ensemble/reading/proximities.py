@@ -14,7 +14,7 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.one_row import Framed
-from branchwise.data.table_schema import Column, Columns, Value
+from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.out_of_bag import (
     row_weights,
@@ -27,6 +27,8 @@ from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.bounds import shown
 from branchwise.text.conditions import share, word
 from branchwise.text.document import Document
+from branchwise.text.label_words import called
+from branchwise.text.labels import class_called, titles_of
 from branchwise.threads import in_order, n_threads
 from branchwise.tree.apply import Arrivals
 
@@ -137,6 +139,8 @@ class Prototypes(Framed, Document):
         The values of each row; None is missing.
     target : str or None
         The name of what is predicted.
+    schema : Schema or None
+        The schema of the forest, whose labels are the words of the table.
     """
 
     classes: tuple[Value, ...]
@@ -145,6 +149,7 @@ class Prototypes(Framed, Document):
     columns: tuple[str, ...]
     cells: tuple[tuple[Value | None, ...], ...]
     target: str | None = None
+    schema: Schema | None = None
 
     def __len__(self) -> int:
         return len(self.classes)
@@ -181,13 +186,18 @@ class Prototypes(Framed, Document):
 
     def blocks(self) -> Iterator[Block]:
         """Yield a table with a column for each class, and what it shows."""
+        schema = self.schema
+        columns = [None] * len(self.columns) if schema is None else schema.columns
         rows = [
-            [word(name), *(_words(cells[at]) for cells in self.cells)]
-            for at, name in enumerate(self.columns)
+            [title, *(_words(cells[at], columns[at]) for cells in self.cells)]
+            for at, title in enumerate(titles_of(schema, self.columns))
         ]
         rows.append(["(row)", *(f"{row:,}" for row in self.rows)])
         rows.append(["(proximity)", *(share(near, 1) for near in self.proximity)])
-        head = ["column", *map(word, self.classes)]
+        classes = self.classes
+        if schema is not None:
+            classes = tuple(class_called(schema, label) for label in classes)
+        head = ["column", *map(word, classes)]
         yield Table(head, rows, words=range(len(head)))
         yield Paragraph(
             "The training row of each class that is nearest to the rows of its class: "
@@ -196,8 +206,8 @@ class Prototypes(Framed, Document):
         )
 
 
-def _words(cell: Value | None) -> str:
-    return "missing" if cell is None else word(cell)
+def _words(cell: Value | None, column: Column | None) -> str:
+    return "missing" if cell is None else word(called(column, cell))
 
 
 def prototypes_of(ensemble: FittedTrees, n_jobs: int | None = None) -> Prototypes:
@@ -229,7 +239,8 @@ def prototypes_of(ensemble: FittedTrees, n_jobs: int | None = None) -> Prototype
         for row in rows
     ]
     names = tuple(column.name for column in columns)
-    return Prototypes(labels, rows, values, names, tuple(cells), ensemble.schema.target)
+    schema = ensemble.schema
+    return Prototypes(labels, rows, values, names, tuple(cells), schema.target, schema)
 
 
 def _nearness(
