@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from branchwise import datasets
     from branchwise.data.checks import Finding
-    from branchwise.data.derived_columns import date_features
+    from branchwise.data.conventions.derived_columns import date_features
     from branchwise.data.encoded_table import EncodedTable
     from branchwise.ensemble.stored_model import load
     from branchwise.errors import (
@@ -81,7 +81,7 @@ __all__ = [
 #: ``import branchwise`` is fast.
 _MODULES = {
     "data.checks": ("Finding",),
-    "data.derived_columns": ("date_features",),
+    "data.conventions.derived_columns": ("date_features",),
     "data.encoded_table": ("EncodedTable",),
     "ensemble.stored_model": ("load",),
     "errors": (

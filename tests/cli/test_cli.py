@@ -41,7 +41,7 @@ from branchwise.cli import support
 from branchwise.cli.main import main
 from branchwise.cli.options import Page, growing
 from branchwise.errors import BranchwiseError
-from branchwise.files import csv_columns as parsing
+from branchwise.files.csv import csv_columns as parsing
 from branchwise.files.read_table import read_table
 from branchwise.model import Model
 from branchwise.model_file import from_bytes as load_bytes

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from branchwise import CARTClassifier, DataError, Model, fit_tree, inspect_table
-from branchwise.data.date_format import (
+from branchwise.data.conventions.date_format import (
     ISO,
     RECOGNISED,
     DateFormat,

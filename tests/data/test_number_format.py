@@ -8,7 +8,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from branchwise.data.number_format import (
+from branchwise.data.conventions.number_format import (
     NumberFormat,
     detect,
     detect_texts,

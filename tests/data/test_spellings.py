@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from branchwise import DataError, ModelFileError, load, predict_rows, read_table
-from branchwise.data.spellings import merged_spellings, spellings
+from branchwise.data.conventions.spellings import merged_spellings, spellings
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading

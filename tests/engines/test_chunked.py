@@ -174,7 +174,7 @@ def test_what_is_wrong_with_text_is_told_with_its_line(
 
 
 def test_a_row_without_end_does_not_take_all_memory(write, monkeypatch):
-    from branchwise.files import csv_rows as records
+    from branchwise.files.csv import csv_rows as records
 
     monkeypatch.setattr(records, "_LONGEST_ROW", 200)
     blocks_of(monkeypatch, 50)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from branchwise import BranchwiseWarning, DataError, fit_tree, read_table
-from branchwise.data.date_format import DateFormat
+from branchwise.data.conventions.date_format import DateFormat
 from branchwise.engines.base import Task
 from branchwise.engines.scan import finalise, scan
 from branchwise.engines.sql import SqlTable

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from branchwise.errors import DataError
-from branchwise.files import csv_codes, csv_rows
-from branchwise.files.csv_rows import Records
+from branchwise.files.csv import csv_codes, csv_rows
+from branchwise.files.csv.csv_rows import Records
 from branchwise.native import available, extension
 
 pytestmark = pytest.mark.skipif(not available(), reason="needs the extension")

@@ -9,15 +9,11 @@ import pytest
 
 from branchwise import DataError
 from branchwise.files import (
-    csv_columns as parsing,
-)
-from branchwise.files import (
-    csv_rows as records,
-)
-from branchwise.files import (
     raw_bytes as contents,
 )
-from branchwise.files.csv_rows import line_spans
+from branchwise.files.csv import csv_columns as parsing
+from branchwise.files.csv import csv_rows as records
+from branchwise.files.csv.csv_rows import line_spans
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.options import Reading, telling
 from branchwise.files.raw_bytes import StoredFile, as_stream, find, position

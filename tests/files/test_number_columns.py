@@ -23,7 +23,7 @@ from branchwise import (
     load,
     read_table,
 )
-from branchwise.data.number_format import NumberFormat
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.recipe import CART
 from command_line import output, run
 

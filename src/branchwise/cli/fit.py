@@ -36,7 +36,7 @@ from branchwise.cli.support.training import (
     read_training,
     validation_rows,
 )
-from branchwise.data.number_format import NumberFormat
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.table_schema import Schema
 from branchwise.errors import counted
 from branchwise.files.options import Reading

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.columns import Coded, Numbers, RawColumn, present
-from branchwise.data.date_format import DateFormat, read_text
-from branchwise.data.number_format import NumberFormat, parse_texts
+from branchwise.data.conventions.date_format import DateFormat, read_text
+from branchwise.data.conventions.number_format import NumberFormat, parse_texts
 from branchwise.data.table_schema import PLURAL, Column, Value, value_type
 from branchwise.errors import DataError
 

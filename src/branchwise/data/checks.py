@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.columns import Coded, Numbers, RawColumn
-from branchwise.data.date_format import DateFormat
+from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.dependence import (
     WITHOUT_MISSING,
     Coding,

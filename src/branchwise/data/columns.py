@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import distinct
 from branchwise.data.arrow import number_cells
-from branchwise.data.date_format import DateFormat
+from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.table_schema import PLURAL, Value, ValueType, Written, value_type
 from branchwise.errors import DataError, quoted
 
@@ -247,7 +247,7 @@ def _read_cells(what: str, cells: Sequence[Any]) -> RawColumn:
     if present == {"number"}:
         return _read_numbers(what, cells)
     if present == {"date"}:
-        from branchwise.data.dates import read_date_objects  # noqa: PLC0415  (few are)
+        from branchwise.data.conventions.dates import read_date_objects  # noqa: PLC0415  (few are)
 
         return Numbers(*read_date_objects(what, cells))
     return _factorize(what, cells)

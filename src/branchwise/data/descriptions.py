@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.date_format import DateFormat
+from branchwise.data.conventions.date_format import DateFormat
 from branchwise.errors import ParameterError, plain
 
 

@@ -60,7 +60,7 @@ def occurring(raw: Coded) -> tuple[Value, ...]:
 def numbers_as_values(raw: Numbers) -> Coded:
     """Convert numbers to categories, dates to texts."""
     if raw.date is not None:
-        from branchwise.data.dates import as_texts  # noqa: PLC0415  (few columns)
+        from branchwise.data.conventions.dates import as_texts  # noqa: PLC0415  (few columns)
 
         return Coded(*as_texts(raw.values, raw.date))
     distinct, codes = _distinct_numbers(raw.values)
@@ -121,7 +121,7 @@ def derived_frame(frame: Frame, schema: Schema) -> Frame:
     """Return a table with the columns that a model derives from its dates."""
     if all(column.date_feature is None for column in schema.columns):
         return frame
-    from branchwise.data.derived_columns import with_derived  # noqa: PLC0415  (few)
+    from branchwise.data.conventions.derived_columns import with_derived  # noqa: PLC0415  (few)
 
     return with_derived(frame, schema)
 

@@ -30,8 +30,8 @@ from branchwise.data.columns import (
     is_missing,
     shortened,
 )
-from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import NumberFormat
+from branchwise.data.conventions.date_format import DateFormat
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.series import (
     column_arrays,
     is_of_pandas,
@@ -138,7 +138,7 @@ def _number_format(written: str | None) -> Written | None:
     with suppress(ValueError, TypeError, AttributeError):
         given = json.loads(written or "null")
         if "of" in given:
-            from branchwise.data.date_features import DateFeature  # noqa: PLC0415
+            from branchwise.data.conventions.date_features import DateFeature  # noqa: PLC0415
 
             return DateFeature.of_fields(given)
         return (DateFormat if "unit" in given else NumberFormat).of(given)

@@ -27,7 +27,7 @@ from branchwise.data.columns import (
     read_repeated,
     shortened,
 )
-from branchwise.data.date_format import DateFormat
+from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.table_schema import Value, Written
 from branchwise.errors import DataError, quoted
 
@@ -155,7 +155,7 @@ def _read_date_series(what: str, series: nw.Series[Any]) -> RawColumn:
 
 
 def _read_arrow_dates(what: str, column: Any) -> Numbers:
-    from branchwise.data.dates import read_arrow_dates  # noqa: PLC0415  (few columns)
+    from branchwise.data.conventions.dates import read_arrow_dates  # noqa: PLC0415  (few columns)
 
     return Numbers(*read_arrow_dates(what, column))
 
@@ -358,7 +358,7 @@ def _read_array(what: str, values: NDArray[Any]) -> RawColumn:
 
 
 def _read_times(what: str, values: NDArray[Any], zoned: bool = False) -> Numbers:
-    from branchwise.data.dates import read_datetimes  # noqa: PLC0415  (few columns)
+    from branchwise.data.conventions.dates import read_datetimes  # noqa: PLC0415  (few columns)
 
     if values.dtype.kind == "m":
         raise_dates(what, values.dtype)

@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.date_format import ISO, DateFormat
+from branchwise.data.conventions.date_format import ISO, DateFormat
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.descriptions import (
     NOTHING_KNOWN,
     ColumnLabel,
     ColumnStatistics,
     Metadata,
 )
-from branchwise.data.number_format import NumberFormat
 from branchwise.errors import DataError, plain, quoted
 from branchwise.threads import cached_property
 
 if TYPE_CHECKING:
-    from branchwise.data.date_features import DateFeature
+    from branchwise.data.conventions.date_features import DateFeature
 
 Value = str | bool | int | float
 #: How the numbers of a column are written, which dates they are, or of which they are.

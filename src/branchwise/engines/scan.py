@@ -26,7 +26,7 @@ from branchwise.data.arrays import (
 )
 from branchwise.data.bins import Edges, edges_between
 from branchwise.data.columns import Coded, RawColumn, check_mixed
-from branchwise.data.date_format import UNITS, DateFormat
+from branchwise.data.conventions.date_format import UNITS, DateFormat
 from branchwise.data.encode import check_missing, learn_column
 from branchwise.data.exact_sums import lowest_bit
 from branchwise.data.frames import (

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from branchwise.data.date_format import UNITS
+from branchwise.data.conventions.date_format import UNITS
 from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.recipe import Recipe

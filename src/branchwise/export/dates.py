@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from branchwise.data.date_format import DateFormat, read_text
+from branchwise.data.conventions.date_format import DateFormat, read_text
 from branchwise.errors import ExportError
 from branchwise.export.plan import Field
 

@@ -46,8 +46,8 @@ from typing import Literal
 import numpy as np
 
 from branchwise.data.arrays import Floats, added_in_order
-from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import NumberFormat
+from branchwise.data.conventions.date_format import DateFormat
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.table_schema import Column, Schema, Value, ValueType
 from branchwise.errors import ExportError, counted
 from branchwise.recipe import Recipe

@@ -11,8 +11,8 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from branchwise.data.date_format import ISO, MONTHS, DateFormat, pattern_of
-from branchwise.data.number_format import ALIKE, NumberFormat
+from branchwise.data.conventions.date_format import ISO, MONTHS, DateFormat, pattern_of
+from branchwise.data.conventions.number_format import ALIKE, NumberFormat
 from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ParameterError
 from branchwise.export.base import Options, Target, program_runner

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from typing import NoReturn
 
 from branchwise.errors import DataError
-from branchwise.files.csv_rows import Lines
+from branchwise.files.csv.csv_rows import Lines
 from branchwise.files.delimited import MARK, Declared, DeclaredRows, rewritten
 from branchwise.files.options import Reading
 from branchwise.files.raw_bytes import (

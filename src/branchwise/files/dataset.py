@@ -25,10 +25,10 @@ from branchwise.data.arrow import (
     pa,
     release_memory,
 )
-from branchwise.data.date_format import DateFormat
+from branchwise.data.conventions.date_format import DateFormat
+from branchwise.data.conventions.number_format import NumberFormat
+from branchwise.data.conventions.spellings import merged_spellings
 from branchwise.data.frames import Frame, open_table
-from branchwise.data.number_format import NumberFormat
-from branchwise.data.spellings import merged_spellings
 from branchwise.data.table_schema import (
     Column,
     Value,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from branchwise.data.arrow import Reject, as_dictionary, pa, raise_first
-from branchwise.data.date_format import (
+from branchwise.data.conventions.date_format import (
     ISO,
     DateFormat,
     DetectedDates,
@@ -19,7 +19,6 @@ from branchwise.data.date_format import (
     may_be_date,
     moment_of,
 )
-from branchwise.data.dates import arrow_of
 from branchwise.errors import DataError, quoted
 from branchwise.files.options import Reading
 
@@ -90,7 +89,7 @@ class DateColumns:
             # A day beyond 12 shows best which number is the day.
             at = int(np.argmax([_day_of_month(moment) for moment in moments]))
             self.examples[name] = (texts[at], _shown(moments[at]))
-        return pa.chunked_array([arrow_of(moments).take(array.indices)])
+        return _taken_by(array, moments)
 
     def parsed(self, name: str, column: Any, how: DateFormat, reject: Reject) -> Any:
         """Return a text column as dates in its known format, or as ISO dates."""
@@ -107,7 +106,7 @@ class DateColumns:
         self.formats[name] = how
         if not moments:
             return pa.chunked_array([pa.nulls(len(array), pa.date32())])
-        return pa.chunked_array([arrow_of(moments).take(array.indices)])
+        return _taken_by(array, moments)
 
     def note(self) -> str:
         """Say which columns are read as dates."""
@@ -185,3 +184,10 @@ def check_dates(name: str, column: Any, label: str) -> None:
         f"Column {name!r} of {label} must hold dates. Got {kind}; convert the column "
         "to dates, or to text."
     )
+
+
+def _taken_by(array: Any, moments: Sequence[Moment]) -> Any:
+    """Return the dates of a dictionary's texts as a column."""
+    from branchwise.data.conventions.dates import arrow_of  # noqa: PLC0415  (few tables)
+
+    return pa.chunked_array([arrow_of(moments).take(array.indices)])

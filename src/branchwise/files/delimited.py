@@ -17,7 +17,7 @@ import numpy as np
 
 from branchwise.data.arrow import as_dictionary, dictionary_codes, pa
 from branchwise.errors import DataError, quoted
-from branchwise.files.csv_rows import Lines, Records, csv_reader, line_spans
+from branchwise.files.csv.csv_rows import Lines, Records, csv_reader, line_spans
 from branchwise.files.options import WHITESPACE, Reading
 from branchwise.files.raw_bytes import Buffer, as_utf8, check_binary, find, text_start
 

@@ -21,8 +21,8 @@ from branchwise.data.arrow import (
     pa,
     raise_first,
 )
-from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import (
+from branchwise.data.conventions.date_format import DateFormat
+from branchwise.data.conventions.number_format import (
     Detected,
     NumberFormat,
     detect,

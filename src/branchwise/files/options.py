@@ -11,11 +11,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
-from branchwise.data.date_format import format_named
 from branchwise.errors import ParameterError, quoted
 
 if TYPE_CHECKING:
-    from branchwise.data.date_features import DateFeature
+    from branchwise.data.conventions.date_features import DateFeature
 
 #: The file formats, with their names in messages.
 FORMATS: Mapping[str, str] = {
@@ -264,6 +263,10 @@ def _date_formats(
     option: str, given: str | Mapping[str, str] | Iterable[str]
 ) -> dict[str, str]:
     """Return formats of dates by column; that of "" is for all of them."""
+    from branchwise.data.conventions.date_format import (  # noqa: PLC0415  (few tables)
+        format_named,
+    )
+
     if isinstance(given, Mapping):
         pairs = [*given.items()]
     else:
@@ -287,7 +290,7 @@ def _date_features(
     option: str, given: Mapping[str, Sequence[str] | str] | Iterable[str]
 ) -> list[DateFeature]:
     """Return what is derived from columns of dates."""
-    from branchwise.data.date_features import (  # noqa: PLC0415  (few tables need it)
+    from branchwise.data.conventions.date_features import (  # noqa: PLC0415  (few tables need it)
         DateFeature,
         requested_features,
     )

@@ -22,9 +22,9 @@ from branchwise.data.arrow import (
     pa,
 )
 from branchwise.data.columns import LARGEST_EXACT
-from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import NumberFormat
-from branchwise.data.spellings import merged_spellings
+from branchwise.data.conventions.date_format import DateFormat
+from branchwise.data.conventions.number_format import NumberFormat
+from branchwise.data.conventions.spellings import merged_spellings
 from branchwise.data.table_schema import Value, check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
@@ -225,7 +225,7 @@ class TableFile:
         features = [each for each in features or () if each.of in wanted]
         if not features:
             return table
-        from branchwise.data.derived_columns import with_features  # noqa: PLC0415
+        from branchwise.data.conventions.derived_columns import with_features  # noqa: PLC0415
 
         return with_features(table, features, self.label)
 

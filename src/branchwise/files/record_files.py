@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from branchwise.data.arrow import pa
 from branchwise.errors import DataError, ParameterError
-from branchwise.files.csv_rows import Lines
+from branchwise.files.csv.csv_rows import Lines
 from branchwise.files.options import FORMATS, Reading
 from branchwise.files.raw_bytes import Buffer, as_utf8, raise_size, text_start
 from branchwise.files.typed_columns import column_of_cells

@@ -29,8 +29,8 @@ from branchwise.data.arrow import (
     without_values,
 )
 from branchwise.data.columns import LARGEST_EXACT
-from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import NumberFormat, follows_any
+from branchwise.data.conventions.date_format import DateFormat
+from branchwise.data.conventions.number_format import NumberFormat, follows_any
 from branchwise.errors import DataError
 from branchwise.files.date_columns import check_dates
 from branchwise.files.number_columns import NumberColumns

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import NUMBER_KINDS, Floats
-from branchwise.data.date_format import DateFormat
-from branchwise.data.number_format import NumberFormat
+from branchwise.data.conventions.date_format import DateFormat
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.table_schema import Column, Schema, Value, Written, value_type
 from branchwise.errors import (
     BranchwiseError,
@@ -307,7 +307,7 @@ def _read_number_format(column: dict[str, Any], where: str) -> NumberFormat | No
 def _read_derived(column: dict[str, Any], where: str) -> Written | None:
     if column.get("derived") is None:
         return None
-    from branchwise.data.date_features import DateFeature  # noqa: PLC0415  (few have)
+    from branchwise.data.conventions.date_features import DateFeature  # noqa: PLC0415  (few have)
 
     given = fields_of(column["derived"], f"'derived' of {where}", ("of", "feature"))
     try:

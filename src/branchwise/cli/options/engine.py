@@ -12,7 +12,7 @@ from branchwise.cli.options import SHARED, check_idle, listed_names, read_na_val
 from branchwise.cli.support import check_outputs
 from branchwise.cli.support.training import Roles
 from branchwise.data.columns import Coded
-from branchwise.data.number_format import detect_texts
+from branchwise.data.conventions.number_format import detect_texts
 from branchwise.data.table_schema import check_names
 from branchwise.engines.base import source_class
 from branchwise.errors import DataError, ParameterError, quoted

@@ -12,10 +12,10 @@ import numpy as np
 from branchwise.cli.support import Reporter
 from branchwise.data.checks import Finding, grave_findings
 from branchwise.data.columns import Coded, Numbers, RawColumn
-from branchwise.data.date_format import detect_dates, may_be_date
+from branchwise.data.conventions.date_format import detect_dates, may_be_date
+from branchwise.data.conventions.number_format import detect_texts, follows_any
+from branchwise.data.conventions.spellings import folded, spellings
 from branchwise.data.frames import Frame, open_table, read_vector
-from branchwise.data.number_format import detect_texts, follows_any
-from branchwise.data.spellings import folded, spellings
 from branchwise.data.table_schema import Column, Value
 from branchwise.errors import quoted
 from branchwise.files.number_columns import (

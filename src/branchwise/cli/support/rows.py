@@ -25,10 +25,10 @@ from branchwise.cli.options import (
 from branchwise.cli.support import Reporter, print_json, print_lines
 from branchwise.cli.support.hints import remark_spellings
 from branchwise.data.columns import Coded, Numbers
-from branchwise.data.date_format import read_text
+from branchwise.data.conventions.date_format import read_text
+from branchwise.data.conventions.number_format import NumberFormat, parse_texts
+from branchwise.data.conventions.spellings import known_spelling
 from branchwise.data.frames import read_vector
-from branchwise.data.number_format import NumberFormat, parse_texts
-from branchwise.data.spellings import known_spelling
 from branchwise.data.table_schema import (
     Column,
     Schema,
@@ -40,7 +40,6 @@ from branchwise.data.table_schema import (
 )
 from branchwise.data.weights import check_each_weight
 from branchwise.engines.prediction import columns_in_use
-from branchwise.engines.table_check import TableCheck
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading, as_number, as_truth
@@ -49,6 +48,7 @@ from branchwise.model import Model
 from branchwise.text.document import Document
 
 if TYPE_CHECKING:
+    from branchwise.engines.table_check import TableCheck
     from branchwise.ensemble.ensemble import Ensemble
 
 #: What predicts.

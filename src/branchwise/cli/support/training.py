@@ -32,11 +32,11 @@ from branchwise.cli.support.hints import (
 )
 from branchwise.cli.support.rows import Weights, case_weights, located
 from branchwise.data.columns import Numbers, RawColumn
-from branchwise.data.date_format import DateFormat
-from branchwise.data.derived_columns import derived_features, with_features
+from branchwise.data.conventions.date_format import DateFormat
+from branchwise.data.conventions.derived_columns import derived_features, with_features
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.frames import open_table, read_vector
-from branchwise.data.number_format import NumberFormat
 from branchwise.data.table_schema import Value, check_absent, value_type
 from branchwise.data.target import learn_numbers, learn_target
 from branchwise.data.weights import with_class_weights

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from branchwise.data.date_format import UNITS, DateFormat
+from branchwise.data.conventions.date_format import UNITS, DateFormat
 from branchwise.data.table_schema import Column
 from branchwise.files.sql_dialects import DUCKDB, Dialect
 

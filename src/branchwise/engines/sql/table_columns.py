@@ -22,7 +22,7 @@ from branchwise.data.columns import (
     RawColumn,
     raise_dates,
 )
-from branchwise.data.date_format import DateFormat
+from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.frames import Frame, read_vector
 from branchwise.engines.sql.connections import Binder, Connection, Described
 from branchwise.engines.sql.date_cells import date_expression, is_date

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from branchwise.data.date_format import UNITS, DateFormat
+from branchwise.data.conventions.date_format import UNITS, DateFormat
 from branchwise.errors import ExportError
 from branchwise.export.dates import moment_of_cell
 from branchwise.export.plan import Cell, Field, Plan, Row

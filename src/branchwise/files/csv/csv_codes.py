@@ -16,7 +16,7 @@ import numpy as np
 
 from branchwise.data.arrays import Ints
 from branchwise.data.arrow import from_array, pa
-from branchwise.files.csv_columns import Parser
+from branchwise.files.csv.csv_columns import Parser
 from branchwise.files.options import reading_progress
 from branchwise.native import available, extension
 from branchwise.threads import as_done

@@ -13,7 +13,7 @@ import numpy as np
 from branchwise.data.arrow import from_array, pa, with_described_column
 from branchwise.data.as_numbers import as_written
 from branchwise.data.columns import Numbers, RawColumn
-from branchwise.data.date_features import (
+from branchwise.data.conventions.date_features import (
     OF_TIMES,
     DateFeature,
     as_learnt,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrow import as_array, pa
-from branchwise.data.date_format import (
+from branchwise.data.conventions.date_format import (
     EPOCH,
     FIRST_DAY,
     LAST_DAY,

@@ -18,8 +18,8 @@ import numpy as np
 
 from branchwise.data.arrow import pa, value_type
 from branchwise.errors import DataError
-from branchwise.files.csv_codes import numbered_columns
-from branchwise.files.csv_columns import NO_LIMIT, Parser
+from branchwise.files.csv.csv_codes import numbered_columns
+from branchwise.files.csv.csv_columns import NO_LIMIT, Parser
 from branchwise.files.raw_bytes import (
     Buffer,
     find,

@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.date_format import EPOCH, ISO, UNITS, DateFormat, pattern_of
+from branchwise.data.conventions.date_format import (
+    EPOCH,
+    ISO,
+    UNITS,
+    DateFormat,
+    pattern_of,
+)
 from branchwise.errors import ParameterError, quoted
 
 #: What can be taken of a date, and of a time.
@@ -33,7 +39,7 @@ class DateFeature:
 
     ``of`` is the column of the dates, ``feature`` what is taken of them; ages are those
     on the day ``on``. ``written`` and ``zoned`` are those of the dates
-    (:class:`~branchwise.data.date_format.DateFormat`).
+    (:class:`~branchwise.data.conventions.date_format.DateFormat`).
     """
 
     of: str

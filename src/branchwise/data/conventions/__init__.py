@@ -1,0 +1,1 @@
+"""How people write numbers, dates and words, and how these are read."""

@@ -1,0 +1,1 @@
+"""Delimited text: rows, columns, and codes of values."""
