@@ -16,7 +16,7 @@ from branchwise.data.bins import bin_columns
 from branchwise.data.table_schema import Column, Columns
 from branchwise.engines.base import Task
 from branchwise.engines.level_engine import in_buckets
-from branchwise.engines.scan import NumberSummary
+from branchwise.engines.summaries import NumberSummary
 from branchwise.recipe import CART, ID3
 from branchwise.train.train import grown_by_engine, task_of
 from engine_tables import RECIPES, in_parts, random_table

@@ -20,7 +20,7 @@ from branchwise.recipe import C45, CART, ID3
 from branchwise.render.view import compact
 from branchwise.rules.rule import INTERVAL
 from branchwise.stats import share_interval
-from branchwise.text.conditions import amount, percent, share
+from branchwise.text.words import amount, percent, share
 from naive_rules import fulfils, path
 from tree_builder import TreeBuilder
 

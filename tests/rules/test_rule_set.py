@@ -33,7 +33,8 @@ from branchwise.recipe import C45, CART
 from branchwise.rules.rule import INTERVAL, Rule
 from branchwise.rules.rule_set import Rules
 from branchwise.stats import share_interval
-from branchwise.text.conditions import Condition, percent, percent_range, phrase, said
+from branchwise.text.conditions import Condition, phrase, said
+from branchwise.text.words import percent, percent_range
 from naive_rules import fulfils, path
 from tree_builder import TreeBuilder
 

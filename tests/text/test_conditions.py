@@ -8,23 +8,15 @@ import numpy as np
 import pytest
 
 from branchwise.data.table_schema import Column, Schema
+from branchwise.errors import plain
 from branchwise.text.conditions import (
     SHOWN_VALUES,
     Condition,
     absent_values,
-    amount,
     branch,
     condition_of,
-    deviation,
-    listed,
-    mean,
     missing_stops,
-    number,
     phrase,
-    plain,
-    rounded,
-    share,
-    word,
 )
 from branchwise.text.predictions import (
     deviation_of,
@@ -32,6 +24,16 @@ from branchwise.text.predictions import (
     prediction,
     prediction_of_none,
     prediction_of_stopped,
+)
+from branchwise.text.words import (
+    amount,
+    deviation,
+    listed,
+    mean,
+    number,
+    rounded,
+    share,
+    word,
 )
 from branchwise.tree.tree import Tree
 from branchwise.tree.validation import validate

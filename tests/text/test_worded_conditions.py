@@ -8,13 +8,8 @@ import pytest
 
 from branchwise import CARTClassifier
 from branchwise.data.table_schema import Column
-from branchwise.text.conditions import (
-    ColumnConditions,
-    Condition,
-    phrase,
-    said,
-    simplified,
-)
+from branchwise.text.column_conditions import ColumnConditions, simplified
+from branchwise.text.conditions import Condition, phrase, said
 
 WHOLE = Column("n", "numeric", number_kind="whole")
 BINARY = Column("b", "numeric", number_kind="binary")

@@ -46,7 +46,7 @@ from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
-from branchwise.text.conditions import number
+from branchwise.text.words import number
 from branchwise.train.fit_findings import FitFinding
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, counted, plain
 from branchwise.files.read_table import TableFile
-from branchwise.text.conditions import listed, word
 from branchwise.text.document import aligned
+from branchwise.text.words import listed, word
 
 #: How many values of a column are shown, and how much of a long one.
 _SHOWN = 5

@@ -43,7 +43,8 @@ from branchwise.engines.chunk import (
     joined,
 )
 from branchwise.engines.level_engine import Job, PassEngine, merged
-from branchwise.engines.scan import ColumnSummary, Summary, finalise, scan
+from branchwise.engines.scan import finalise, scan
+from branchwise.engines.summaries import ColumnSummary, Summary
 from branchwise.errors import DataError, check_limit
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.number_columns import NumberColumns, warn_numbers

@@ -24,7 +24,7 @@ from branchwise.engines.cell_counts import CellCounts, TableCounts
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.write_table import FileFormat, chunk_writer
-from branchwise.text.conditions import word
+from branchwise.text.words import word
 
 What = Literal["classes", "probabilities", "leaves"]
 #: False is none, True all columns.

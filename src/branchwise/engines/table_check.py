@@ -12,8 +12,8 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.engines.cell_counts import CellCounts, TableCounts
 from branchwise.errors import counted
 from branchwise.text.blocks import Block, Paragraph, Table
-from branchwise.text.conditions import number, percent
 from branchwise.text.document import Document
+from branchwise.text.words import number, percent
 
 #: Columns that notes tell about; the others are counted.
 _NOTED = 10

@@ -17,7 +17,7 @@ from branchwise.errors import counted
 from branchwise.evaluation.metrics import OF_CLASS, confusion, r_squared
 from branchwise.evaluation.results import Tables, confusion_blocks
 from branchwise.text.blocks import Block, Paragraph, Table
-from branchwise.text.conditions import word
+from branchwise.text.words import word
 
 _AVERAGES = ("macro avg", "weighted avg")
 _SCORES = ("precision", "recall", "f1-score")

@@ -22,8 +22,8 @@ from branchwise.evaluation.metrics import (
     over_folds,
 )
 from branchwise.text.blocks import Block, Paragraph, Table
-from branchwise.text.conditions import word
 from branchwise.text.document import Document
+from branchwise.text.words import word
 
 #: Methods of confidence intervals.
 OVER_FOLDS = "Student's t over folds, with the corrected variance of Nadeau and Bengio"

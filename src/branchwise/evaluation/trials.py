@@ -18,8 +18,8 @@ from branchwise.data.arrays import Floats
 from branchwise.data.one_row import Framed
 from branchwise.errors import DataError, counted
 from branchwise.text.blocks import Block, Paragraph, Table
-from branchwise.text.conditions import number
 from branchwise.text.document import Document, as_text
+from branchwise.text.words import number
 
 #: Scores that differ by less are equal; then the smaller tree is better.
 _TIE = 1e-12

@@ -9,21 +9,16 @@ from typing import Any, Literal, get_args
 from branchwise.data.arrays import Ints
 from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.explain.path import condition_dict
-from branchwise.text.conditions import (
+from branchwise.text.column_conditions import (
     ColumnPath,
-    Condition,
-    amount,
-    cases,
-    condition_of,
     path_conditions,
-    phrase,
     restricted_path,
-    surrogates_of,
-    word,
 )
+from branchwise.text.conditions import Condition, condition_of, phrase, surrogates_of
 from branchwise.text.label_words import title_of
 from branchwise.text.predictions import Reasons, label_of, prediction
 from branchwise.text.signs import is_typeset, typeset_signs
+from branchwise.text.words import amount, cases, word
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 from branchwise.tree.splits import EVERY_BRANCH, STOP

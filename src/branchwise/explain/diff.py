@@ -16,17 +16,12 @@ from branchwise.errors import DataError, counted
 from branchwise.explain.alignment import KINDS, Difference, differences
 from branchwise.explain.explanation import prediction_words
 from branchwise.text.blocks import Block, Heading, Items, Paragraph, Table
-from branchwise.text.conditions import (
-    listed,
-    number,
-    path_to,
-    phrase,
-    share,
-    word,
-)
+from branchwise.text.column_conditions import path_to
+from branchwise.text.conditions import phrase
 from branchwise.text.document import Document
 from branchwise.text.labels import called_columns
 from branchwise.text.signs import is_typeset
+from branchwise.text.words import listed, number, share, word
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 

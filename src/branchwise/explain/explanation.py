@@ -16,16 +16,10 @@ from branchwise.shap.shap_values import ShapValues
 from branchwise.stats import check_level, mean_interval, share_interval
 from branchwise.text import SHOWN_VALUES
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
-from branchwise.text.conditions import (
-    amount,
-    deviation,
-    mean,
-    share,
-    word,
-)
 from branchwise.text.document import Document, as_text
 from branchwise.text.labels import class_called, target_title, target_unit
 from branchwise.text.predictions import deviation_of, label_of, reason
+from branchwise.text.words import amount, deviation, mean, share, word
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 

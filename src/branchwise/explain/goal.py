@@ -20,7 +20,7 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.table_schema import Columns, Schema, Value, value_type
 from branchwise.errors import ParameterError, quoted
 from branchwise.recipe import Recipe
-from branchwise.text.conditions import number, word
+from branchwise.text.words import number, word
 from branchwise.tree.apply import Walker, class_probabilities
 from branchwise.tree.tree import Tree
 

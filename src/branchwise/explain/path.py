@@ -15,15 +15,9 @@ from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema, Value
 from branchwise.recipe import Recipe
 from branchwise.text.bounds import plain_value
-from branchwise.text.conditions import (
-    Condition,
-    condition_of,
-    phrase,
-    share,
-    surrogates_of,
-    word,
-)
+from branchwise.text.conditions import Condition, condition_of, phrase, surrogates_of
 from branchwise.text.label_words import called, title_of
+from branchwise.text.words import share, word
 from branchwise.tree.splits import ABOVE, AT_MOST, EVERY_BRANCH
 from branchwise.tree.tree import Tree
 

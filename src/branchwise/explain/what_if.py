@@ -26,16 +26,10 @@ from branchwise.explain.path import condition_dict
 from branchwise.explain.solver import Found, Search, changed_row
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.bounds import shown
-from branchwise.text.conditions import (
-    Condition,
-    amount,
-    listed,
-    number,
-    one_of,
-    word,
-)
+from branchwise.text.conditions import Condition, one_of
 from branchwise.text.document import Document
 from branchwise.text.label_words import called, title_of
+from branchwise.text.words import amount, listed, number, word
 from branchwise.train.fitted_tree import FittedTree
 
 

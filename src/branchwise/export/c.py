@@ -24,7 +24,7 @@ from branchwise.export.dates import number_of, units_note
 from branchwise.export.plan import Cell, Field, Plan, Row
 from branchwise.export.statements import Piece, Table, Test
 from branchwise.text.as_html import page
-from branchwise.text.conditions import word
+from branchwise.text.words import word
 
 #: A string of C99 may have so many characters.
 _LONGEST = 4000

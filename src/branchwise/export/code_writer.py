@@ -26,7 +26,7 @@ from branchwise.export.statements import (
     pieces_of,
 )
 from branchwise.text.as_html import asset
-from branchwise.text.conditions import listed, number, word
+from branchwise.text.words import listed, number, word
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 
 #: What has a meaning in a comment of some language, or in a page around the program.

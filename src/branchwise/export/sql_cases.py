@@ -17,7 +17,7 @@ from branchwise.errors import ExportError
 from branchwise.export.dates import first_above
 from branchwise.export.plan import Field, Plan, PlanSplit
 from branchwise.files.sql_dialects import SQLITE, WHOLE, Dialect
-from branchwise.text.conditions import word
+from branchwise.text.words import word
 from branchwise.tree.splits import AT_MOST, STOP
 
 

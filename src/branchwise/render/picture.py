@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from branchwise.errors import check_limit
-from branchwise.text import conditions as words
+from branchwise.text import words
 from branchwise.text.as_html import macros
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 

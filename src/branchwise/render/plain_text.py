@@ -21,7 +21,6 @@ from branchwise.text.conditions import (
     missing_stops,
     one_of,
     phrase,
-    target,
 )
 from branchwise.text.document import in_markdown
 from branchwise.text.predictions import (
@@ -30,6 +29,7 @@ from branchwise.text.predictions import (
     prediction_of_none,
     prediction_of_stopped,
 )
+from branchwise.text.words import target
 from branchwise.tree.tree import Tree
 
 

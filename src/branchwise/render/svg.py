@@ -26,7 +26,7 @@ from branchwise.render.picture import (
     text_width,
 )
 from branchwise.render.scene import LABEL, Scene, scene
-from branchwise.text import conditions as words
+from branchwise.text import words
 from branchwise.text.as_html import macros, page
 
 _MARGIN = 20.0

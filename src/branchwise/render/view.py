@@ -32,9 +32,8 @@ from branchwise.files.raw_bytes import atomic_write
 from branchwise.grow.criteria import split_gains
 from branchwise.recipe import Recipe
 from branchwise.render.picture import OTHERS, class_colours, variables
-from branchwise.text import SHOWN_VALUES
+from branchwise.text import SHOWN_VALUES, conditions, words
 from branchwise.text import as_html as html
-from branchwise.text import conditions as words
 from branchwise.text.conditions import surrogates_of
 from branchwise.text.predictions import (
     Reasons,
@@ -153,13 +152,16 @@ def _makers(
         "branch": lambda: [
             "",
             *(
-                words.branch(schema, tree, i, max_values, typeset=True)
+                conditions.branch(schema, tree, i, max_values, typeset=True)
                 for i in every[1:]
             ),
         ],
         "edge": lambda: [
             "",
-            *(words.edge(schema, tree, i, max_values, typeset=True) for i in every[1:]),
+            *(
+                conditions.edge(schema, tree, i, max_values, typeset=True)
+                for i in every[1:]
+            ),
         ],
         "prediction": lambda: [outcome(schema, tree, i) for i in every],
         "label": lambda: none if numbers else tree.label.tolist(),
@@ -233,16 +235,16 @@ def _surrogates(schema: Schema, tree: Tree) -> dict[str, Any]:
 def _shortened(schema: Schema, tree: Tree, max_values: int) -> dict[str, str]:
     """Return, by node, the branches that name only some of their values, in full."""
     long = np.flatnonzero(tree.n_codes > max_values).tolist()
-    full = ((i, words.condition_of(schema, tree, i)) for i in long)
+    full = ((i, conditions.condition_of(schema, tree, i)) for i in long)
     # A number has no list: all that can be said of both sides is that it is known.
     return {
-        str(node): words.phrase(condition, len(condition.value))
+        str(node): conditions.phrase(condition, len(condition.value))
         for node, condition in full
         if isinstance(condition.value, tuple)
     }
 
 
-def _met(schema: Schema, condition: words.Condition) -> dict[str, Any]:
+def _met(schema: Schema, condition: conditions.Condition) -> dict[str, Any]:
     """Return a condition as a bound of numbers or as codes of values."""
     if condition.op in ("<=", ">"):
         return {"op": condition.op, "threshold": condition.value}

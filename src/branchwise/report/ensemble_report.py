@@ -38,7 +38,7 @@ from branchwise.report.testing import (
 )
 from branchwise.shap.shap_values import ShapValues
 from branchwise.text.blocks import Paragraph, Table
-from branchwise.text.conditions import word
+from branchwise.text.words import word
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,7 +22,7 @@ from branchwise.render.charts import (
 )
 from branchwise.render.picture import CLASS_COLOURS, class_colours
 from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars
-from branchwise.text.conditions import rounded, word
+from branchwise.text.words import rounded, word
 
 
 def percent(share: float | None) -> str:

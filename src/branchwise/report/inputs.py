@@ -20,7 +20,7 @@ from branchwise.evaluation.folds import FoldAssignment
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
-from branchwise.text.conditions import UNNAMED
+from branchwise.text.words import UNNAMED
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ from branchwise.report import figures
 from branchwise.report.inputs import Source
 from branchwise.steps.result import Steps, style_sheet
 from branchwise.text import as_html as html
-from branchwise.text.conditions import UNNAMED, word
+from branchwise.text.words import UNNAMED, word
 
 #: The size of a printed picture, in its own units: letters stay readable.
 _PAPER = (1700.0, 1000.0)

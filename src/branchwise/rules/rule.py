@@ -10,22 +10,19 @@ from numpy.typing import NDArray
 
 from branchwise.data.table_schema import Schema, Value
 from branchwise.stats import share_interval
-from branchwise.text.conditions import (
-    ColumnPath,
-    Condition,
+from branchwise.text.column_conditions import ColumnPath, restricted_path
+from branchwise.text.conditions import Condition, condition_of, said
+from branchwise.text.labels import class_called, target_title, target_unit
+from branchwise.text.predictions import Reasons, deviation_of, in_short, label_of
+from branchwise.text.words import (
     amount,
-    condition_of,
     deviation,
     mean,
     percent,
     percent_range,
-    restricted_path,
-    said,
     share,
     word,
 )
-from branchwise.text.labels import class_called, target_title, target_unit
-from branchwise.text.predictions import Reasons, deviation_of, in_short, label_of
 from branchwise.tree.tree import Tree
 
 #: The confidence level of the intervals.

@@ -24,9 +24,11 @@ from branchwise.rules.mdl_selection import selected
 from branchwise.rules.rule import Rule, tree_rules
 from branchwise.rules.rule_set import Rules, cell_of, table_of
 from branchwise.text.blocks import Block, Table
-from branchwise.text.conditions import Condition, amount, simplified, word
+from branchwise.text.column_conditions import simplified
+from branchwise.text.conditions import Condition
 from branchwise.text.document import Document, as_text
 from branchwise.text.labels import class_called, target_title
+from branchwise.text.words import amount, word
 from branchwise.train.fitted_tree import FittedTree
 
 #: What the table says in place of the conditions of its last line.

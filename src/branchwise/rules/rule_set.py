@@ -20,8 +20,8 @@ from branchwise.rules.rule import Rule, tree_rules
 from branchwise.text.as_html import as_html
 from branchwise.text.blocks import Block, Items, Paragraph, Table
 from branchwise.text.bounds import plain_value
-from branchwise.text.conditions import amount, percent, word
 from branchwise.text.document import Document
+from branchwise.text.words import amount, percent, word
 from branchwise.train.fitted_tree import FittedTree
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree

@@ -10,7 +10,7 @@ import numpy as np
 from branchwise.data.arrays import Floats
 from branchwise.errors import counted
 from branchwise.render.charts import Series, axis, bar_chart, waterfall_chart
-from branchwise.text.conditions import rounded
+from branchwise.text.words import rounded
 
 #: Columns that are drawn before the rest is one bar.
 SHOWN_COLUMNS = 10

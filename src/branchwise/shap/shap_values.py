@@ -31,10 +31,10 @@ from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars, Waterfall, signed,
 from branchwise.shap.shapley import Background, shapley_values
 from branchwise.text.as_html import as_html, asset
 from branchwise.text.blocks import Block, Heading, Paragraph, Table
-from branchwise.text.conditions import number, word
 from branchwise.text.document import Document
 from branchwise.text.label_words import called, title_of
 from branchwise.text.labels import class_called, target_title, target_unit
+from branchwise.text.words import number, word
 from branchwise.threads import n_threads
 from branchwise.train.fitted_tree import FittedTree
 

@@ -15,7 +15,8 @@ from branchwise.text.blocks import (
     fraction,
     log2,
 )
-from branchwise.text.conditions import phrase, rounded, word
+from branchwise.text.conditions import phrase
+from branchwise.text.words import rounded, word
 
 #: Digits of weights that are not whole.
 _WEIGHT_DIGITS = 5

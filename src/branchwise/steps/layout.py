@@ -32,13 +32,8 @@ from branchwise.text.blocks import (
     Paragraph,
     Table,
 )
-from branchwise.text.conditions import (
-    Condition,
-    mean,
-    phrase,
-    without_column,
-    word,
-)
+from branchwise.text.conditions import Condition, phrase, without_column
+from branchwise.text.words import mean, word
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 

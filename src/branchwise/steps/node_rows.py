@@ -12,14 +12,9 @@ from branchwise.engines.memory import Training
 from branchwise.steps.numbers import NodeRows
 from branchwise.text.blocks import TreeLine, TreeLines
 from branchwise.text.bounds import shown
-from branchwise.text.conditions import (
-    condition_of,
-    number,
-    phrase,
-    without_column,
-    word,
-)
+from branchwise.text.conditions import condition_of, phrase, without_column
 from branchwise.text.predictions import prediction
+from branchwise.text.words import number, word
 from branchwise.train.fitted_tree import FittedTree
 
 #: Of more rows only the first are kept.

@@ -27,8 +27,9 @@ from branchwise.steps.numbers import (
     Visit,
     visits,
 )
-from branchwise.text.conditions import Condition, absent_values, condition_of, word
+from branchwise.text.conditions import Condition, absent_values, condition_of
 from branchwise.text.predictions import prediction
+from branchwise.text.words import word
 from branchwise.train.fitted_tree import FittedTree
 from branchwise.train.hold_out import encode_rows
 from branchwise.tree.splits import EVERY_BRANCH, STOP

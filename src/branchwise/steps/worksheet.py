@@ -24,7 +24,8 @@ from branchwise.text.blocks import (
     Paragraph,
     Table,
 )
-from branchwise.text.conditions import phrase, word
+from branchwise.text.conditions import phrase
+from branchwise.text.words import word
 
 
 def worksheet(nodes: Sequence[NodeSteps], context: Context) -> list[Block]:

@@ -17,15 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.errors import counted, plain
 from branchwise.text.blocks import Block, Formula
-from branchwise.text.conditions import (
-    amount,
-    listed,
-    mean,
-    number,
-    phrase,
-    rounded,
-    word,
-)
+from branchwise.text.conditions import phrase
+from branchwise.text.words import amount, listed, mean, number, rounded, word
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -1,8 +1,8 @@
 """The blocks that documents are made of, and the formulas in them.
 
 A document is a sequence of blocks. ``as_text``, ``as_markdown``, ``as_html`` and
-``as_latex`` write any document; names and values are words of ``text/conditions.py``,
-which never break a line, and are escaped where they are written.
+``as_latex`` write any document; names and values are words of ``text/words.py``, which
+never break a line, and are escaped where they are written.
 """
 
 from __future__ import annotations

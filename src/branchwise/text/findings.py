@@ -10,8 +10,8 @@ from branchwise.data.checks import Finding, find_problems
 from branchwise.data.one_row import Framed
 from branchwise.errors import counted
 from branchwise.text.blocks import Block, Paragraph, Table
-from branchwise.text.conditions import word
 from branchwise.text.document import Document
+from branchwise.text.words import word
 
 
 class Findings(Framed, Document, list[Finding]):

@@ -25,8 +25,8 @@ from branchwise.data.table_schema import (
     nearest_name,
 )
 from branchwise.errors import DataError, ParameterError, plain, quoted
-from branchwise.text.conditions import word
 from branchwise.text.label_words import title_of
+from branchwise.text.words import word
 
 #: What a label may have.
 KEYS = ("title", "unit", "words", "order")

@@ -16,7 +16,7 @@ import numpy as np
 from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.table_schema import Schema, Value
 from branchwise.recipe import Recipe
-from branchwise.text.conditions import (
+from branchwise.text.words import (
     amount,
     cases,
     deviation,

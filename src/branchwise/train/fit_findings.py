@@ -18,7 +18,7 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.engines.memory import Training
 from branchwise.errors import quoted
 from branchwise.recipe import Recipe
-from branchwise.text.conditions import mean, number, percent
+from branchwise.text.words import mean, number, percent
 from branchwise.tree.tree import Tree
 
 #: Trees of fewer rows may well have a leaf for every few of them.

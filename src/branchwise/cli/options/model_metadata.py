@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from branchwise.cli.options import SHARED, check_idle
 from branchwise.data.descriptions import Metadata
 from branchwise.errors import ParameterError, quoted
-from branchwise.text.labels import read_labels, with_found_labels
 from branchwise.train.described_model import DescribedModel
 
 AnyModel = TypeVar("AnyModel", bound=DescribedModel)
@@ -43,7 +42,7 @@ class ModelOptions:
     @property
     def orders(self) -> list[str]:
         """The orders of values that the labels have, as --order takes them."""
-        labels = {} if self.labels is None else read_labels(self.labels)
+        labels = {} if self.labels is None else _labels_in(self.labels)
         entries = []
         for name, label in labels.items():
             if label.get("order"):
@@ -58,7 +57,7 @@ class ModelOptions:
             idle = {"--drop-unused": self.drop_unused, **more}
             check_idle(idle, "without -o FILE, the model file that it is for.")
         if self.labels is not None:
-            read_labels(self.labels)
+            _labels_in(self.labels)
         try:
             Metadata(**self.metadata)
         except ParameterError as error:
@@ -75,12 +74,20 @@ class ModelOptions:
         ``found`` are titles and units that the file of the table has.
         """
         if found:
+            from branchwise.text.labels import with_found_labels
+
             model = model.with_schema(with_found_labels(model.schema, found))
         metadata = self.metadata | more
         if metadata:
             model = model.with_metadata(**metadata)
         model = with_labels_of(self.labels, model)
         return model.drop_unused() if self.drop_unused else model
+
+
+def _labels_in(path: str) -> dict[str, dict[str, Any]]:
+    from branchwise.text.labels import read_labels
+
+    return read_labels(path)
 
 
 def with_labels_of(labels: str | None, model: AnyModel) -> AnyModel:

@@ -39,17 +39,16 @@ from branchwise.data.table_schema import (
     value_type,
 )
 from branchwise.data.weights import check_each_weight
-from branchwise.engines.prediction import columns_in_use
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading, as_number, as_truth
 from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
 from branchwise.model import Model
-from branchwise.text.document import Document
 
 if TYPE_CHECKING:
     from branchwise.engines.table_check import TableCheck
     from branchwise.ensemble.ensemble import Ensemble
+    from branchwise.text.document import Document
 
 #: What predicts.
 Predictor = TypeVar("Predictor", bound="Model | Ensemble")
@@ -119,6 +118,8 @@ def read_for_model(
     """
     own_names = columns_of(model, file, reporter, besides)
     if only_used:
+        from branchwise.engines.prediction import columns_in_use
+
         own_names = columns_in_use(own_names, model)
     types = columns_by_type(own_names)
     table = file.read(

@@ -33,7 +33,7 @@ from branchwise.engines.prediction import (
     predicted_columns,
     prediction_names,
 )
-from branchwise.engines.scan import Summary, finalise
+from branchwise.engines.scan import finalise
 from branchwise.engines.spark.cluster import (
     Session,
     known,
@@ -54,6 +54,7 @@ from branchwise.engines.spark.workers import (
     shared_work,
     slice_rows,
 )
+from branchwise.engines.summaries import Summary
 from branchwise.errors import BranchwiseError, DataError, check_limit, quoted
 from branchwise.tree.tree import Tree
 

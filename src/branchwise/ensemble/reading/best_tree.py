@@ -17,7 +17,7 @@ from branchwise.ensemble.out_of_bag import (
     taken,
 )
 from branchwise.model import Model
-from branchwise.text.conditions import rounded, share
+from branchwise.text.words import rounded, share
 from branchwise.threads import in_order, n_threads
 
 _DIGITS = 4

@@ -24,16 +24,11 @@ from branchwise.shap.shap_values import ShapValues, cell_words
 from branchwise.stats import share_interval
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.bounds import plain_value
-from branchwise.text.conditions import (
-    Condition,
-    mean,
-    path_to,
-    phrase,
-    share,
-    word,
-)
+from branchwise.text.column_conditions import path_to
+from branchwise.text.conditions import Condition, phrase
 from branchwise.text.document import Document
 from branchwise.text.labels import class_called, target_title
+from branchwise.text.words import mean, share, word
 
 #: Conditions that are shown; to_dict() has all of them.
 _SHOWN_CONDITIONS = 10

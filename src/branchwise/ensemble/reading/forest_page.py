@@ -37,8 +37,8 @@ from branchwise.render.charts import (
 from branchwise.steps.result import style_sheet
 from branchwise.text import as_html as html
 from branchwise.text.blocks import Block, Items, Paragraph, Table
-from branchwise.text.conditions import rounded, share, word
 from branchwise.text.labels import target_title
+from branchwise.text.words import rounded, share, word
 
 #: Bars on a chart, and levels of the tree on paper.
 _MOST_BARS, _PAPER_LEVELS = 20, 3

@@ -42,14 +42,9 @@ from branchwise.rules.rule import INTERVAL, Rule
 from branchwise.rules.rule_list import weighted
 from branchwise.rules.rule_set import Rules
 from branchwise.stats import mean_interval
-from branchwise.text.conditions import (
-    Condition,
-    mean,
-    percent,
-    share,
-    word,
-)
+from branchwise.text.conditions import Condition
 from branchwise.text.labels import class_called, target_title
+from branchwise.text.words import mean, percent, share, word
 from branchwise.tree.apply import predicted_classes
 
 #: Rules that are judged for each one that is wanted, the most frequent first.

@@ -30,9 +30,9 @@ from branchwise.errors import counted
 from branchwise.grow.draws import draws, tree_key
 from branchwise.stats import check_level, mean_interval
 from branchwise.text.blocks import Block, Paragraph, Table
-from branchwise.text.conditions import rounded, share
 from branchwise.text.document import Document
 from branchwise.text.labels import titles_of
+from branchwise.text.words import rounded, share
 from branchwise.threads import in_order, n_threads
 
 #: Keys of permutations must differ from those of samples and of nodes.

@@ -25,10 +25,10 @@ from branchwise.ensemble.sampling import Samples
 from branchwise.errors import ParameterError, counted
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.bounds import shown
-from branchwise.text.conditions import share, word
 from branchwise.text.document import Document
 from branchwise.text.label_words import called
 from branchwise.text.labels import class_called, titles_of
+from branchwise.text.words import share, word
 from branchwise.threads import in_order, n_threads
 from branchwise.tree.apply import Arrivals
 

@@ -18,7 +18,8 @@ import numpy as np
 from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Column, Columns
 from branchwise.ensemble.fitted_trees import FittedTrees
-from branchwise.text.conditions import Condition, path_to, simplified
+from branchwise.text.column_conditions import path_to, simplified
+from branchwise.text.conditions import Condition
 from branchwise.tree.tree import Tree
 
 #: Thresholds between the same two of so many quantiles are the same.

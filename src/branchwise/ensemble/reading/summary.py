@@ -11,9 +11,9 @@ from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.errors import counted, quoted
 from branchwise.text.blocks import Block, Paragraph, Table
-from branchwise.text.conditions import number, rounded, share, word
 from branchwise.text.document import Document
 from branchwise.text.labels import class_called, target_title, titles_of
+from branchwise.text.words import number, rounded, share, word
 
 #: Columns that are listed; to_dict() has all of them.
 _SHOWN_COLUMNS = 20

@@ -44,7 +44,7 @@ from branchwise.export.excel.word_sheets import (
     rules_sheet,
 )
 from branchwise.export.plan import Field, Machine, Plan, make_machine
-from branchwise.text.conditions import word
+from branchwise.text.words import word
 
 #: What a workbook may have: cells with formulas, columns, rows of a table.
 _MOST_FORMULAS = 400_000

@@ -8,13 +8,9 @@ from branchwise.data.table_schema import Column, Value
 from branchwise.errors import plain
 from branchwise.export.excel.sheets import Content, Sheet
 from branchwise.export.plan import Field, Plan
-from branchwise.text.conditions import (
-    ColumnPath,
-    condition_on,
-    phrase,
-    restricted_path,
-    word,
-)
+from branchwise.text.column_conditions import ColumnPath, restricted_path
+from branchwise.text.conditions import condition_on, phrase
+from branchwise.text.words import word
 
 #: Nodes of the trees, above which a workbook has no rules in words.
 MOST_NODES = 20_000

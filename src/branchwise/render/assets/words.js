@@ -1,4 +1,4 @@
-// Conditions, predictions and numbers in words, as branchwise.text.conditions writes them.
+// Conditions, predictions and numbers in words, as branchwise.text.conditions and words write them.
 
 const SHOWN_VALUES = 8;
 const LONG_LIST = 3;
