@@ -11,7 +11,7 @@ export BRANCHWISE_REQUIRE_KERNEL = 1
 # Tests start many processes: let them share compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest lint bench parity sanitize fuzz fuzz-native screenshots notebooks clean
+.PHONY: demo test test-all test-lowest lint bench parity accuracy sanitize fuzz fuzz-native screenshots notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -49,6 +49,10 @@ SHARED ?= ../shared
 
 parity: $(VENV)/.installed
 	$(BIN)/python benchmarks/parity.py --shared $(SHARED) --output docs/parity.md
+
+# Many sets, in two halves; what was measured before is kept in ~/.cache/branchwise-accuracy.
+accuracy: $(VENV)/.installed
+	$(BIN)/python benchmarks/accuracy.py --shared $(SHARED)
 
 # The pictures of the docs, made in Chromium; those of adult with ADULT=adult.csv.
 screenshots: $(VENV)/.installed

@@ -1,0 +1,58 @@
+"""The methods that the accuracy benchmark compares: a line for each.
+
+A method is a name and how it is fitted: from a table, its classes and all class names
+to a model with ``predict`` and ``predict_proba``, columns in the order of the names.
+``REFERENCE`` are programs whose errors on the shared folds were recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from branchwise import fit_tree
+from branchwise.recipe import C45, CART, Recipe
+
+#: From table, classes of the rows and all class names to a fitted model.
+Fit = Callable[[Any, Any, list[str]], Any]
+
+
+def tree(recipe: Recipe) -> Fit:
+    """Fit a tree by a recipe."""
+
+    def fit(X: Any, y: Any, classes: list[str]) -> Any:
+        return fit_tree(X, y, recipe, classes=classes)
+
+    return fit
+
+
+def estimator(make: Callable[[], Any]) -> Fit:
+    """Fit an estimator of scikit-learn's interface."""
+
+    def fit(X: Any, y: Any, classes: list[str]) -> Any:  # noqa: ARG001
+        return make().fit(X, y)
+
+    return fit
+
+
+GROUPS = replace(C45, branching="groups")
+PRUNED = replace(CART, pruning="cost-complexity")
+
+METHODS: dict[str, Fit] = {
+    "C4.5": tree(C45),
+    "C4.5 groups": tree(GROUPS),
+    "C4.5 groups unpruned": tree(replace(GROUPS, pruning=None)),
+    "CART": tree(CART),
+    "CART 1-SE": tree(replace(PRUNED, ccp_alpha="1-se")),
+    "CART best": tree(replace(PRUNED, ccp_alpha="best")),
+}
+#: Names of recorded programs, as parity.py names their figures.
+REFERENCE = {
+    "J48": "j48",
+    "R8 -s": "c45r8_double_subset",
+    "C5.0": "c50",
+    "C5.0 rules": "c50_rules",
+    "rpart": "rpart_full",
+    "rpart 1-SE": "rpart_1se",
+}
