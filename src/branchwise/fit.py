@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
     from branchwise.train.fit_findings import FitFinding
+    from branchwise.train.missing_totals import TotalsOf
 
 #: From classes to a cost matrix: a row for each true class, a column per prediction.
 CostsOf = Callable[[Sequence[Value]], tuple[tuple[float, ...], ...]]
@@ -191,11 +193,13 @@ def fit_tree(
             given = aside, validation_fraction, progress
             if by_costs:
                 weighted = not (sample_weight is class_weight is priors is None)
-                tree, recipe = _grown_by_costs(
+                tree, recipe, totals_of = _grown_by_costs(
                     data_source, plan, recipe, weighted, given
                 )
             else:
-                tree, recipe, aside = _grown(data_source, plan, recipe, *given)
+                tree, recipe, aside, totals_of = _grown(
+                    data_source, plan, recipe, *given
+                )
         if aside is not None:
             tree = _pruned(tree, plan, recipe, aside)
     if target_name is not None or named:
@@ -203,8 +207,7 @@ def fit_tree(
         schema = replace(schema, target=str(name))
     model = Model(replace(schema, metadata=grown_now()), tree, recipe)
     model = _labelled(model, labels)
-    rows = data_source.rows if isinstance(data_source, MemoryTable) else None
-    found = _findings_of(model, rows)
+    found = _findings_of(model, data_source, totals_of)
     if on_finding is None:
         warn_of(found, stacklevel=3)
     else:
@@ -231,14 +234,19 @@ def _labelled(model: Model, labels: object) -> Model:
     return model if labels is None else model.with_labels(labels)
 
 
-def _findings_of(model: Model, rows: Training | None) -> list[FitFinding]:
-    """Find what a user should know about a tree; ``rows`` are those in memory."""
+def _findings_of(
+    model: Model, source: Source, totals_of: TotalsOf | None
+) -> list[FitFinding]:
+    """Find what a user should know about a tree, also of its missing values."""
     schema, tree = model.schema, model.tree
     if len(tree) > 1 and tree.case_counts[0] < _FEW_ROWS:
         return []
     from branchwise.train.fit_findings import fit_findings  # noqa: PLC0415  (rare)
+    from branchwise.train.missing_totals import totals_in_rows  # noqa: PLC0415
 
-    return fit_findings(schema, tree, model.recipe, rows)
+    if isinstance(source, MemoryTable):
+        totals_of = partial(totals_in_rows, source.rows)
+    return fit_findings(schema, tree, model.recipe, totals_of)
 
 
 def warn_of(found: Sequence[FitFinding], stacklevel: int) -> None:
@@ -331,10 +339,17 @@ def _grown(
     aside: Any,
     validation_fraction: float | None,
     progress: Progress | None,
-) -> tuple[Tree, Recipe, Any]:
-    """Grow a tree; return it, the recipe with its ccp_alpha, and rows to prune with."""
+) -> tuple[Tree, Recipe, Any, TotalsOf | None]:
+    """Grow a tree; return it, the recipe with its ccp_alpha, and rows to prune with.
+
+    An engine also returns what missing values tell of the target.
+    """
     if not isinstance(data_source, MemoryTable):
-        return grown_by_engine(data_source, plan, recipe, progress), recipe, aside
+        from branchwise.train.missing_totals import EngineTotals  # noqa: PLC0415
+
+        counted = EngineTotals(plan)
+        tree = grown_by_engine(data_source, plan, recipe, progress, counted.count)
+        return tree, recipe, aside, counted
     rows, task = data_source.rows, plan.task
     if validation_fraction is not None:
         from branchwise.train.hold_out import held_out  # noqa: PLC0415  (rare)
@@ -347,21 +362,21 @@ def _grown(
 
         alpha = choose_alpha(rows, recipe, recipe.ccp_alpha, task.threads)
         recipe = replace(recipe, ccp_alpha=alpha)
-    return grown(rows, recipe, task.threads, progress), recipe, aside
+    return grown(rows, recipe, task.threads, progress), recipe, aside, None
 
 
 def _grown_by_costs(
     data_source: Source, plan: Plan, recipe: Recipe, weighted: bool, given: Any
-) -> tuple[Tree, Recipe]:
+) -> tuple[Tree, Recipe, TotalsOf | None]:
     """Grow a tree from rows that weigh by costs; return it with their own weights."""
     from branchwise.train.cost_growth import (  # noqa: PLC0415  (rare)
         with_true_weights,
         without_costs,
     )
 
-    tree, grown, _ = _grown(data_source, plan, without_costs(recipe), *given)
+    tree, grown, _, totals_of = _grown(data_source, plan, without_costs(recipe), *given)
     recipe = replace(recipe, ccp_alpha=grown.ccp_alpha)
-    return with_true_weights(tree, recipe, weighted), recipe
+    return with_true_weights(tree, recipe, weighted), recipe, totals_of
 
 
 def _encoded(schema: Schema, recipe: Recipe, task: Task, validation: Any) -> Training:

@@ -11,7 +11,6 @@ import numpy as np
 
 from branchwise.data.columns import Numbers
 from branchwise.data.frames import open_table
-from branchwise.data.table_schema import PLURAL
 from branchwise.engines.base import engine_of, model_of
 from branchwise.engines.prediction import (
     Batch,
@@ -23,17 +22,16 @@ from branchwise.engines.prediction import (
     predicted_columns,
     prediction_names,
 )
+from branchwise.engines.sql.model_cells import cell_of, check_table
 from branchwise.engines.sql.source import SqlRows, SqlTable
-from branchwise.engines.sql.table_columns import Cells
-from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.errors import ParameterError, quoted
 from branchwise.export.base import Exportable
-from branchwise.export.plan import Field, make_plan
+from branchwise.export.plan import make_plan
 from branchwise.export.sql_cases import Names
 from branchwise.export.verification import exported, write
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import ENDINGS
 from branchwise.files.raw_bytes import atomic_write
-from branchwise.files.sql_dialects import Dialect
 from branchwise.files.write_table import FileFormat, format_of_name, write_columns
 
 
@@ -215,8 +213,6 @@ def _format_of(output: str | os.PathLike[str]) -> FileFormat:
 
 #: The name of the rows in a query.
 _ROWS = "rows of branchwise"
-#: Types whose text is not what a table in memory has for them.
-_OTHER_TEXT = ("TIME", "INTERVAL", "timestamp", "timetz", "time", "interval")
 
 
 def _in_database(
@@ -229,10 +225,7 @@ def _in_database(
     as_query: bool,
 ) -> Iterator[tuple[Any, ...]] | str | None:
     """Predict in a database, by the SQL export."""
-    if not isinstance(table, SqlTable):
-        raise ParameterError(
-            f"source must be a SqlTable(database, table). Got {type(table).__name__}."
-        )
+    table = check_table(table)
     if "leaves" in wanted:
         raise ParameterError(
             "what='leaves' is not possible in a database, whose query has classes and "
@@ -278,8 +271,9 @@ def _query(
     called = [name for what in wanted for name in prediction_names(model.schema, what)]
     kept_names = kept_columns(keep, rows.names, rows.label, called)
     cells = [
-        f"{_cell(rows, field, dialect)} AS {dialect.named(field.name)}"
+        f"{cell_of(rows, field.schema_column)} AS {dialect.named(field.name)}"
         for field in plan.fields
+        if field.schema_column is not None
     ]
     named = [(dialect.named(each), f"kept{at}") for at, each in enumerate(kept_names)]
     cells += [f"source.{name} AS {kept}" for name, kept in named]
@@ -291,42 +285,3 @@ def _query(
         f"WITH {names.table} AS ({given}) SELECT {', '.join(outputs)} "  # noqa: S608
         f"FROM (\n{content.decode()}) AS predicted"
     )
-
-
-def _check_dates(rows: SqlRows, field: Field, cells: Cells) -> None:
-    """Reject dates where numbers were learnt, numbers for dates, other time zones."""
-    wanted, got = field.date, cells.date
-    if (wanted is None) != (got is None) or (
-        wanted is not None and got is not None and wanted.zoned != got.zoned
-    ):
-        learnt = "numbers" if wanted is None else wanted.what
-        raise DataError(
-            f"Column {field.name!r} was learnt as {learnt}, and "
-            f"{rows.connection.label} has it as {cells.type or cells.kind}. Cast it in "
-            "a query."
-        )
-
-
-def _cell(rows: SqlRows, field: Field, dialect: Dialect) -> str:
-    """Return the expression for a cell as the model compares it."""
-    cells = rows.source.cells(field.name)
-    kind = {"number": "number", "boolean": "truth", "text": "text"}[field.kind]
-    if cells.kind != kind:
-        raise DataError(
-            f"Column {field.name!r} was learnt as {PLURAL[field.kind]}, and "
-            f"{rows.connection.label} has it as {cells.type or cells.kind}. Cast it in "
-            "a query."
-        )
-    if kind == "number":
-        _check_dates(rows, field, cells)
-        return cells.number if field.date is None else cells.raw
-    if kind == "truth":
-        return cells.raw
-    if cells.type.startswith(_OTHER_TEXT):
-        raise DataError(
-            f"Column {field.name!r} is of type {cells.type}, whose text depends on the "
-            "database. Cast it to text in a query, for fitting and for predicting."
-        )
-    text = f"CAST({cells.raw} AS {dialect.types['t']})"
-    marks = ", ".join(dialect.value(mark) for mark in rows.source.missing)
-    return f"CASE WHEN {text} IN ({marks}) THEN NULL ELSE {text} END" if marks else text

@@ -1,9 +1,14 @@
 """What a fit says of its tree: warnings of the library, notes of the command line."""
 
 import warnings
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -20,9 +25,13 @@ from branchwise import (
     datasets,
     fit_tree,
 )
+from branchwise.engines.chunked import ChunkedTable
+from branchwise.engines.sql import SqlTable
 from branchwise.evaluation import compare, cross_validated, search
+from branchwise.files.dataset import StreamedTable
 from branchwise.recipe import C45, CART
 from command_line import run
+from sql_sources import in_duckdb
 
 N = 400
 RANDOM = np.random.default_rng(5)
@@ -156,6 +165,26 @@ def test_missing_values_that_tell_but_are_not_used(recipe, attempt):
     text = texts(lambda: fit_tree(values, LABELS, recipe))[-1]
     assert "is not used: 0 % are 'no' where 'income' is missing, 100 % " in text
     assert attempt in text
+
+
+def test_engines_say_of_missing_values_what_the_memory_says(tmp_path):
+    numbers = np.where(LABELS == "yes", 10.0, 0.0) + NOISE
+    income = np.where(LABELS == "yes", np.nan, NOISE)
+    weight = np.where(np.arange(N) % 2, 2.5, 1.0)
+    given = {"date": DEFAULTED, "income": income, "y": LABELS, "n": numbers}
+    table = pa.Table.from_pandas(pd.DataFrame({**given, "w": weight}))
+    path = tmp_path / "t.parquet"
+    parquet.write_table(table, path)
+    database = SqlTable(in_duckdb(table, tmp_path / "t.duckdb"), "t")
+    for missing in ("learned", "split"):
+        for target, other, criterion in (("y", "n", "gini"), ("n", "y", "variance")):
+            recipe = replace(CART, missing=missing, criterion=criterion, max_depth=2)
+            fit = partial(fit_tree, target=target, recipe=recipe, sample_weight="w")
+            fit = partial(fit, ignore=[other])
+            expected = texts(fit, table)
+            assert "missing" in expected[-1]
+            for source in (ChunkedTable(StreamedTable((str(path),))), database):
+                assert texts(fit, source) == expected
 
 
 def test_missing_values_that_tell_nothing_are_not_mentioned():

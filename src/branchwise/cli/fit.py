@@ -47,10 +47,10 @@ from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.text.words import number
-from branchwise.train.fit_findings import FitFinding
 
 if TYPE_CHECKING:
     from branchwise.ensemble.ensemble import Ensemble
+    from branchwise.train.fit_findings import FitFinding
 
 
 @takes(

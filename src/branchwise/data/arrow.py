@@ -289,6 +289,12 @@ def table_of(batch: Any, positions: Mapping[str, int]) -> Any:
     return pa.table({name: batch.column(at) for name, at in positions.items()})
 
 
+def batch_of_rows(rows: Sequence[Sequence[int]], names: Sequence[str]) -> Any:
+    """Make a record batch of rows of whole numbers."""
+    columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, list(names))
+
+
 def with_columns(batch: Any, names: Sequence[str], columns: Sequence[Any]) -> Any:
     """Add columns to a record batch."""
     arrays = [*batch.columns, *(pa.array(column.tolist()) for column in columns)]

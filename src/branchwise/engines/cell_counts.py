@@ -60,6 +60,16 @@ class TableCounts:
         found = {at: CellCounts.of(columns[at], data.data[at]) for at in used}
         return cls(data.n_rows, found)
 
+    @classmethod
+    def of_rows(cls, model: Any, rows: object) -> TableCounts:
+        """Count the cells of a table in memory that a model splits on."""
+        return cls.of(model.schema, model.used_columns, model.encoded(rows))
+
+    @classmethod
+    def of_none(cls, model: Any) -> TableCounts:
+        """Return the counts of no rows."""
+        return cls(0, {at: CellCounts() for at in model.used_columns})
+
     def merge(self, other: TableCounts) -> TableCounts:
         """Add the cells of further rows."""
         both = {at: own.merge(other.columns[at]) for at, own in self.columns.items()}

@@ -20,7 +20,7 @@ from branchwise.data.table_schema import (
     check_names,
     columns_for,
 )
-from branchwise.engines.cell_counts import CellCounts, TableCounts
+from branchwise.engines.cell_counts import TableCounts
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.write_table import FileFormat, chunk_writer
@@ -152,7 +152,7 @@ class FilePredictions:
             only=only,
             known_values=known if model.schema.merge_case else {},
         ).for_columns(read)
-        self.counts = TableCounts(0, {at: CellCounts() for at in used})
+        self.counts = TableCounts.of_none(model)
 
     def batches(self) -> Iterator[Batch]:
         """Yield columns by name, chunk by chunk."""

@@ -9,6 +9,7 @@ from typing import Any
 from branchwise.data.descriptions import ColumnStatistics
 from branchwise.data.one_row import Framed
 from branchwise.data.table_schema import Column, Schema
+from branchwise.engines.base import engine_of
 from branchwise.engines.cell_counts import CellCounts, TableCounts
 from branchwise.errors import counted
 from branchwise.text.blocks import Block, Paragraph, Table
@@ -123,6 +124,30 @@ class TableCheck(Framed, Document):
         ]
         head = ["column", "missing", "unseen", "below", "above", "range in training"]
         yield Table(head, rows, words=(0, 5))
+
+
+def counts_in(model: Any, source: object) -> TableCounts:
+    """Count the cells of a source of any engine, where its rows are."""
+    engine = engine_of(source)
+    if engine == "chunked":
+        from branchwise.engines.prediction import FilePredictions  # noqa: PLC0415
+        from branchwise.files.dataset import StreamedTable  # noqa: PLC0415
+
+        table = StreamedTable.of(getattr(source, "table", source))
+        return FilePredictions(model, table).all_counts()
+    if engine == "sql":
+        from branchwise.engines.sql.model_cells import sql_counts  # noqa: PLC0415
+
+        return sql_counts(model, source)
+    if engine == "dask":
+        from branchwise.engines.dask.source import dask_counts  # noqa: PLC0415
+
+        return dask_counts(model, source)
+    if engine == "spark":
+        from branchwise.engines.spark.source import spark_counts  # noqa: PLC0415
+
+        return spark_counts(model, source)
+    return TableCounts.of_rows(model, source)
 
 
 def _range(column: Column) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -114,9 +114,9 @@ class DescribedModel:
 
         Parameters
         ----------
-        X : table or files
-            Rows to predict for, as :func:`~branchwise.predict_rows` takes them: a table
-            in memory, a path, or several.
+        X : table, files, SqlTable, DataFrame of Dask or Spark
+            Rows to predict for, as :func:`~branchwise.predict_rows` takes them. Cells
+            are counted where the rows are: by one query, or in one pass.
 
         Returns
         -------
@@ -124,19 +124,9 @@ class DescribedModel:
             How many cells are missing, unseen or outside of the range of training, by
             column; ``to_frame()`` is a table of them.
         """
-        from branchwise.engines.base import is_files
-        from branchwise.engines.cell_counts import TableCounts
-        from branchwise.engines.table_check import TableCheck
+        from branchwise.engines.table_check import TableCheck, counts_in
 
-        if is_files(X):
-            from branchwise.engines.prediction import FilePredictions
-            from branchwise.files.dataset import StreamedTable
-
-            predictions = FilePredictions(cast("Any", self), StreamedTable.of(X))
-            return TableCheck(self.schema, predictions.all_counts())
-        data = self.encoded(X)
-        counts = TableCounts.of(self.schema, self.used_columns, data)
-        return TableCheck(self.schema, counts)
+        return TableCheck(self.schema, counts_in(self, X))
 
     def _move_columns(self, position: Ints) -> None:
         """Renumber the columns of the trees."""

@@ -8,17 +8,22 @@ values that took over, and missing values that decide or are not used. Estimator
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Column, Schema
-from branchwise.engines.memory import Training
 from branchwise.errors import quoted
 from branchwise.recipe import Recipe
 from branchwise.text.words import mean, number, percent
+from branchwise.train.missing_totals import (
+    MissingTotals,
+    TotalsOf,
+    columns_to_count,
+    explained,
+    uses_missing,
+)
 from branchwise.tree.tree import Tree
 
 #: Trees of fewer rows may well have a leaf for every few of them.
@@ -34,14 +39,8 @@ _SUSPECTED_PER_ROW = 0.05
 _MOST_ROWS = 0.5
 #: Missing values decide a split if they alone give this share of what it gives.
 _NEARLY_ALL = 0.9
-#: Missing values tell of the target what is at least this share of its impurity ...
-_TELLING = 0.05
-#: ... and are significant: chi-square with one degree of freedom, p = 0.001.
-_SIGNIFICANT = 10.83
 #: With a class of this share or more, weights of classes are worth a try.
 _FREQUENT = 0.6
-#: Policies under which it plays a role whether a value is missing.
-_USING = ("branch", "learned")
 
 
 class FitFinding(NamedTuple):
@@ -60,17 +59,17 @@ class FitFinding(NamedTuple):
 
 
 def fit_findings(
-    schema: Schema, tree: Tree, recipe: Recipe, training: Training | None
+    schema: Schema, tree: Tree, recipe: Recipe, totals_of: TotalsOf | None
 ) -> list[FitFinding]:
     """Find what a user should know about a fitted tree.
 
-    Without ``training``, the rows in memory, only missing values are not looked at.
+    Without ``totals_of`` the columns, only missing values are not looked at.
     """
     if len(tree) == 1:
         found = [*_one_leaf(schema, tree, recipe)]
     else:
         found = [*_took_over(schema, tree)] or [*_by_heart(tree, recipe)]
-    return [*found, *_missing_values(schema, tree, recipe, training)]
+    return [*found, *_missing_values(schema, tree, recipe, totals_of)]
 
 
 def _one_leaf(schema: Schema, tree: Tree, recipe: Recipe) -> Iterator[FitFinding]:
@@ -208,29 +207,28 @@ def _topmost(tree: Tree, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _missing_values(
-    schema: Schema, tree: Tree, recipe: Recipe, training: Training | None
+    schema: Schema, tree: Tree, recipe: Recipe, totals_of: TotalsOf | None
 ) -> Iterator[FitFinding]:
     """Find columns whose missing values decide, or tell what is not used."""
-    if training is None or float(tree.case_counts[0]) < _ENOUGH_ROWS:
+    if totals_of is None:
         return
-    if recipe.missing in _USING:
-        if tree.column[0] >= 0 and schema.columns[tree.column[0]].has_missing:
-            yield from _deciding(schema, tree, training)
+    found = [(at, totals_of(at)) for at in columns_to_count(schema, tree, recipe)]
+    told = [(at, totals) for at, totals in found if totals is not None]
+    if uses_missing(recipe):
+        yield from (each for one in told for each in _deciding(schema, tree, *one))
         return
-    unused = []
-    for index, column in enumerate(schema.columns):
-        told = _told_by_missing(training, index) if column.has_missing else None
-        if told is not None and told.share >= _TELLING and told.is_significant:
-            unused.append((told.share, column.name, told))
+    unused = sorted(
+        [(schema.columns[at].name, totals) for at, totals in told if totals.is_telling],
+        key=lambda one: -one[1].share,
+    )
     if not unused:
         return
-    _, name, told = max(unused, key=lambda one: one[0])
-    names = [one[1] for one in sorted(unused, key=lambda one: -one[0])]
+    names = [name for name, _ in unused]
     yield FitFinding(
         "missing_not_used",
         tuple(names),
         f"Whether a value is missing tells of the target, but is not used: "
-        f"{told.words(schema, name)}"
+        f"{unused[0][1].words(schema, names[0])}"
         + (f" (so in column {quoted(names[1:])})." if names[1:] else "."),
         f"Try {_use_of_missing(recipe)}, unless a value is filled in only once the "
         "target is known.",
@@ -242,11 +240,11 @@ def _use_of_missing(recipe: Recipe) -> str:
     return _either([*["missing='learned'"] * two_way, "missing='branch'"])
 
 
-def _deciding(schema: Schema, tree: Tree, training: Training) -> Iterator[FitFinding]:
+def _deciding(
+    schema: Schema, tree: Tree, index: int, told: MissingTotals
+) -> Iterator[FitFinding]:
     """Find that the root splits known from missing values, more or less."""
-    index = int(tree.column[0])
-    told = _told_by_missing(training, index)
-    if told is None or told.share < _NEARLY_ALL * _share_of_root(tree):
+    if told.share < _NEARLY_ALL * _share_of_root(tree):
         return
     name = schema.columns[index].name
     yield FitFinding(
@@ -257,89 +255,15 @@ def _deciding(schema: Schema, tree: Tree, training: Training) -> Iterator[FitFin
     )
 
 
-class _Told(NamedTuple):
-    """What known and missing values of a column tell of the target.
-
-    ``totals`` has a row for known and one for missing values: the weight of each
-    class, or weight, sum and sum of squares of numbers.
-    """
-
-    share: float
-    n_rows: float
-    totals: Floats
-    is_regression: bool
-
-    @property
-    def is_significant(self) -> bool:
-        return self.share * self.n_rows >= _SIGNIFICANT
-
-    def words(self, schema: Schema, name: str) -> str:
-        known, missing = self.totals
-        if self.is_regression:
-            return (
-                f"the mean is {mean(missing[1] / missing[0])} where {name!r} is "
-                f"missing, {mean(known[1] / known[0])} where it is known"
-            )
-        shares = self.totals / self.totals.sum(axis=1, keepdims=True)
-        label = int(np.argmax(np.abs(shares[1] - shares[0])))
-        return (
-            f"{percent(float(shares[1, label]))} are {schema.classes[label]!r} where "
-            f"{name!r} is missing, {percent(float(shares[0, label]))} where it is known"
-        )
-
-
-def _told_by_missing(training: Training, index: int) -> _Told | None:
-    column, cells = training.columns[index], training.data.data[index]
-    missing = np.isnan(cells) if column.is_numeric else cells == column.missing_code
-    weights = training.weights
-    weight = np.ones(len(missing)) if weights is None else weights
-    target: Any = training.target
-    side = missing.astype(np.intp)
-    if training.n_classes:
-        cell = side * training.n_classes + target
-        flat = np.bincount(cell, weight, minlength=2 * training.n_classes)
-        totals: Floats = flat.astype(np.float64).reshape(2, -1)
-    else:
-        centred = target - target.mean()
-        sums = [np.bincount(side, weight * w, minlength=2) for w in (1, centred)]
-        squares = np.bincount(side, weight * centred**2, minlength=2)
-        totals = np.stack([*sums, squares], axis=1)
-    sizes = totals.sum(axis=1) if training.n_classes else totals[:, 0]
-    if not (sizes > 0).all():
-        return None
-    share = _explained(totals, training.n_classes == 0)
-    if not training.n_classes:
-        totals[:, 1] += totals[:, 0] * target.mean()
-    return _Told(share, float(len(missing)), totals, training.n_classes == 0)
-
-
-def _explained(totals: Floats, is_regression: bool) -> float:
-    """Return the share of the impurity (Gini, variance) that branches explain."""
-    whole = totals.sum(axis=0, keepdims=True)
-    before, after = (
-        float(_impurities(piece, is_regression).sum()) for piece in (whole, totals)
-    )
-    return 1.0 - after / before if before > 0 else 0.0
-
-
-def _impurities(totals: Floats, is_regression: bool) -> Floats:
-    if is_regression:
-        found: Floats = totals[:, 2] - totals[:, 1] ** 2 / totals[:, 0]
-        return found
-    size = totals.sum(axis=1)
-    weighted: Floats = size - (totals**2).sum(axis=1) / size
-    return weighted
-
-
 def _share_of_root(tree: Tree) -> float:
     """Return the share of the impurity that the first split explains."""
     branches = list(tree.children(0))
     if tree.mean is None or tree.deviation is None:
-        return _explained(tree.weights[branches], False)
+        return explained(tree.weights[branches], False)
     weight, mean_of = tree.weights[:, 0], tree.mean - tree.mean[0]
     sums = weight * mean_of
     squares = weight * (tree.deviation**2 + mean_of**2)
-    return _explained(np.stack([weight, sums, squares], axis=1)[branches], True)
+    return explained(np.stack([weight, sums, squares], axis=1)[branches], True)
 
 
 def _either(attempts: Sequence[str]) -> str:

@@ -35,6 +35,7 @@ from branchwise.engines.memory import Training, class_cases_of
 from branchwise.errors import ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import Progress, grow, recount
+from branchwise.grow.protocol import Engine
 from branchwise.grow.thresholds import at_values
 from branchwise.prune import error_based, subtrees
 from branchwise.recipe import Recipe, unpruned
@@ -444,8 +445,12 @@ def grown_by_engine(
     plan: Plan,
     recipe: Recipe,
     progress: Progress | None = None,
+    count_again: Callable[[Engine, Tree, Recipe], None] | None = None,
 ) -> Tree:
-    """Grow a tree and prune it as far as the rows that it is grown from allow."""
+    """Grow a tree and prune it as far as the rows that it is grown from allow.
+
+    ``count_again`` may count the rows again once the tree is grown.
+    """
     engine = data_source.engine(plan)
     columns = with_bins(plan.schema.columns, plan.edges)
     finish = None
@@ -466,6 +471,8 @@ def grown_by_engine(
     tree = with_predictions(trimmed(tree, recipe, counted), recipe)
     if plan.weighted and not tree.is_regression:
         tree = tree.with_class_cases(engine.class_cases(tree))
+    if count_again is not None:
+        count_again(engine, tree, recipe)
     return in_numbers(tree, plan.edges) if plan.edges else tree
 
 

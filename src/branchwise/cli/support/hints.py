@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,9 @@ from branchwise.files.number_columns import (
 from branchwise.files.options import HEADED_FORMATS, Reading, as_number
 from branchwise.files.read_table import TableFile
 from branchwise.recipe.parameters import PARAMETERS
-from branchwise.train.fit_findings import FitFinding
+
+if TYPE_CHECKING:
+    from branchwise.train.fit_findings import FitFinding
 
 #: With fewer rows no column is reported as an identifier.
 _ENOUGH_ROWS = 10

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, get_args
 
 import dask
@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Ints
 from branchwise.data.frames import Frame, unread
 from branchwise.engines.base import Plan, Task, attributes_of
+from branchwise.engines.cell_counts import TableCounts
 from branchwise.engines.chunk import Below, Chunk, Route, check_n_rows
 from branchwise.engines.dask.cluster import (
     Executor,
@@ -67,7 +68,8 @@ class PartitionedTable:
                 "X must be a Dask DataFrame or a Dask array of two dimensions. Got "
                 f"{type(X).__name__} instead; a table in memory needs no Dask."
             )
-        self._X = X
+        #: The table, whose chunks have whole rows.
+        self.rows = X
         self._beside = {
             role: _same_partitions(role, column, X) for role, column in beside.items()
         }
@@ -75,14 +77,14 @@ class PartitionedTable:
     @property
     def named(self) -> bool:
         """Whether the user has named the columns."""
-        return isinstance(self._X, dd.DataFrame)
+        return isinstance(self.rows, dd.DataFrame)
 
     @property
     def names(self) -> list[str]:
         """The names of the columns of X."""
         if self.named:
-            return [str(name) for name in self._X.columns]
-        return [f"x{index}" for index in range(self._X.shape[1])]
+            return [str(name) for name in self.rows.columns]
+        return [f"x{index}" for index in range(self.rows.shape[1])]
 
     @property
     def outline(self) -> Frame:
@@ -92,7 +94,7 @@ class PartitionedTable:
 
     def delayed(self, unread: AbstractSet[str]) -> list[Any]:
         """Return tasks that read the partitions without some columns."""
-        X = self._X
+        X = self.rows
         if self.named and not unread.isdisjoint(self.names):
             # Columns that are not needed are not read from files.
             X = X[[name for name in X.columns if str(name) not in unread]]
@@ -189,6 +191,18 @@ def dask_predictions(model: Any, X: Any, wanted: Sequence[What]) -> Any:
     if meta.ndim == 2:
         shape = {"chunks": (X.chunks[0], (meta.shape[1],))}
     return X.map_blocks(_block_predictions, model=sent, what=what, meta=meta, **shape)
+
+
+def dask_counts(model: Any, X: Any) -> TableCounts:
+    """Count the cells that training did not have, in one pass on the workers."""
+    X = PartitionedTable(X, {}).rows
+    if isinstance(X, dd.DataFrame):
+        used = {model.schema.columns[at].given_as for at in model.used_columns}
+        X = X[[name for name in X.columns if str(name) in used] or X.columns[:1]]
+    sent = dask.delayed(model, traverse=False)
+    count = dask.delayed(TableCounts.of_rows, pure=False)
+    found = dask.compute(*(count(sent, rows) for rows in _tasks(X)))
+    return reduce(TableCounts.merge, found, TableCounts.of_none(model))
 
 
 def _block_predictions(rows: Any, model: Any, what: What) -> NDArray[Any]:

@@ -53,9 +53,10 @@ def paged(frame: Any, work: Callable[..., Objects], *shipped: Shipped) -> Any:
 
 
 class Session:
-    """A session of Spark."""
+    """A session of Spark; ``failed`` says in errors what was not done."""
 
-    def __init__(self, spark: Any) -> None:
+    def __init__(self, spark: Any, failed: str = "the tree was not grown") -> None:
+        self._failed = failed
         # Spark Connect has no context, and says so by an AttributeError.
         self._context = getattr(spark, "sparkContext", None)
         # Ctrl-C closes the connection, and with it the tags of the session.
@@ -106,8 +107,8 @@ class Session:
             if not _is_of_spark(error):
                 raise
             raise DataError(
-                "Spark could not go through the rows of the table, and the tree was "
-                f"not grown: {cause(error)}"
+                "Spark could not go through the rows of the table, and "
+                f"{self._failed}: {cause(error)}"
             ) from None
         except BaseException:
             self._cancel(tag)

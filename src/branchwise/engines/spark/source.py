@@ -11,13 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
 from branchwise.data.arrays import Ints
-from branchwise.data.arrow import table_of, with_columns
+from branchwise.data.arrow import batch_of_rows, table_of, with_columns
 from branchwise.engines.base import Plan, Task
+from branchwise.engines.cell_counts import CellCounts, TableCounts
 from branchwise.engines.chunk import Below, Chunk, Route, check_n_rows, joined
 from branchwise.engines.level_engine import (
     Job,
@@ -279,11 +280,59 @@ def spark_predictions(
     model: Any, frame: Any, wanted: Sequence[What], keep: Keep
 ) -> Any:
     """Return a lazy DataFrame of predictions, after the columns that are kept."""
+    numbered, positions = _numbered(model, frame)
+    added = _added(model, wanted)
+    kept = kept_columns(keep, frame.columns, "The table", list(added))
+    schema = deepcopy(numbered.schema)
+    for at, kind in enumerate(added.values()):
+        schema.add(f"added{at}", kind)
+    new = tuple(schema.names[len(frame.columns) :])
+    work = _Predict(model, tuple(wanted), positions, new)
+    chosen = [f"c{frame.columns.index(name)}" for name in kept]
+    rows = mapped(numbered, work, schema).select(*chosen, *new)
+    return rows.toDF(*kept, *added)
+
+
+def spark_counts(model: Any, frame: Any) -> TableCounts:
+    """Count the cells that training did not have, in one pass on the workers."""
+    numbered, positions = _numbered(model, frame)
+    kinds = [each.name for each in fields(CellCounts)]
+    names = ["column", "rows", *kinds]
+    schema = ", ".join(f"{name} long" for name in names)
+    counted = mapped(numbered, _Count(model, positions, tuple(names)), schema)
+    total = counted.groupBy("column").sum(*names[1:])
+    found = TableCounts.of_none(model)
+    session = Session(frame.sparkSession, "its cells were not counted")
+    for at, n_rows, *cells in session.collected(total):
+        own = {} if at < 0 else {at: CellCounts(*cells)}
+        found = replace(found, columns=found.columns | own)
+        if at < 0:
+            found = replace(found, n_rows=n_rows)
+    return found
+
+
+@dataclass(frozen=True)
+class _Count:
+    """Makes a row of counts for each column; the column -1 counts the rows."""
+
+    model: Any
+    positions: dict[str, int]
+    names: tuple[str, ...]
+
+    def __call__(self, batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            found = TableCounts.of_rows(self.model, table_of(batch, self.positions))
+            rows = [(-1, found.n_rows, 0, 0, 0, 0)]
+            rows += [(at, 0, *vars(own).values()) for at, own in found.columns.items()]
+            yield batch_of_rows(rows, self.names)
+
+
+def _numbered(model: Any, frame: Any) -> tuple[Any, dict[str, int]]:
+    """Return a frame with numbered columns, and the positions of those in use."""
     if not hasattr(frame, "mapInArrow"):
         raise DataError(
             f"source must be a DataFrame of Spark. Got {type(frame).__name__}."
         )
-    added = _added(model, wanted)
     columns = [model.schema.columns[at] for at in model.used_columns]
     names = list(dict.fromkeys(column.given_as for column in columns))
     absent = [name for name in names if name not in frame.columns]
@@ -293,18 +342,9 @@ def spark_predictions(
             f"columns are {quoted(frame.columns, 20)}; rename or add what is lacking."
         )
     names = names or frame.columns[:1]  # to count the rows
-    kept = kept_columns(keep, frame.columns, "The table", list(added))
     # By position: Spark treats dots in names as access to fields.
     numbered = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))
-    schema = deepcopy(numbered.schema)
-    for at, kind in enumerate(added.values()):
-        schema.add(f"added{at}", kind)
-    positions = {name: frame.columns.index(name) for name in names}
-    new = tuple(schema.names[len(frame.columns) :])
-    work = _Predict(model, tuple(wanted), positions, new)
-    chosen = [f"c{frame.columns.index(name)}" for name in kept]
-    rows = mapped(numbered, work, schema).select(*chosen, *new)
-    return rows.toDF(*kept, *added)
+    return numbered, {name: frame.columns.index(name) for name in names}
 
 
 def _added(model: Any, wanted: Sequence[What]) -> dict[str, str]:
