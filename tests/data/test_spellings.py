@@ -7,11 +7,22 @@ import json
 import pyarrow as pa
 import pytest
 
-from branchwise import DataError, ModelFileError, load, predict_rows, read_table
+from branchwise import (
+    DataError,
+    EncodedTable,
+    ID3Classifier,
+    ModelFileError,
+    RandomForestClassifier,
+    fit_tree,
+    load,
+    predict_rows,
+    read_table,
+)
 from branchwise.data.conventions.spellings import merged_spellings, spellings
 from branchwise.engines.chunked import ChunkedTable
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading
+from branchwise.recipe import ID3
 from command_line import output, run
 
 
@@ -98,6 +109,23 @@ def test_models_keep_that_spellings_are_merged(answers, merging, tmp_path):
     assert output("explain", merging, "--set", "paid=NEIN") == output(
         "explain", merging, "--set", "paid=nein"
     )
+
+
+def test_the_library_keeps_it_as_the_command_line_does(answers, merging, tmp_path):
+    table = read_table(answers, merge_case=True)
+    X, y = table.drop_columns(["class"]), table["class"]
+    new = tmp_path / "new.csv"
+    new.write_text("paid,class\n JA,GOOD\nNEIN ,Bad\nnein,bad\n")
+    by_name = fit_tree(table, "class", ID3)
+    assert by_name.to_bytes() == merging.read_bytes()
+    for fitted in (ID3Classifier(), RandomForestClassifier(n_estimators=3)):
+        model = fitted.fit(X, y).model_
+        assert model.schema.merge_case
+        model.save(tmp_path / "model.json")
+        (batch,) = predict_rows(load(tmp_path / "model.json"), str(new))
+        assert batch["prediction"].tolist() == ["good", "bad", "bad"]
+    assert fit_tree(EncodedTable(X), y, ID3).schema.merge_case
+    assert not fit_tree(read_table(answers), "class", ID3).schema.merge_case
 
 
 def test_rows_to_prune_with_are_merged_into_the_training_values(answers, tmp_path):

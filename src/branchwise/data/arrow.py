@@ -36,6 +36,7 @@ parquet: Any = _LazyModule("pyarrow.parquet")
 _DECLARED = {b"branchwise": b"declared categories"}
 #: The key of the metadata of numbers that say how they are written in their file.
 _NUMBER_FORMAT = b"branchwise number format"
+_MERGED_CASE = b"branchwise merged case"
 
 
 def value_type(arrow_type: Any) -> Any:
@@ -76,6 +77,19 @@ def declared_table(
         for name, column in zip(names, columns, strict=True)
     ]
     return pa.table(list(columns), schema=pa.schema(fields))
+
+
+def with_merged_case(table: Any, merged: bool) -> Any:
+    """Return a table that says whether spellings of its values were merged."""
+    if not merged:
+        return table
+    known = table.schema.metadata or {}
+    return table.replace_schema_metadata({**known, _MERGED_CASE: b"true"})
+
+
+def merges_case(table: Any) -> bool:
+    """Whether spellings of the values of a table were merged."""
+    return _MERGED_CASE in (table.schema.metadata or {})
 
 
 def with_described_column(table: Any, name: str, cells: Any, described: str) -> Any:

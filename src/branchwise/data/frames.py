@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrow import declares_values, written_format
+from branchwise.data.arrow import declares_values, merges_case, written_format
 from branchwise.data.columns import (
     Coded,
     Numbers,
@@ -51,13 +51,15 @@ _MOST_BYTES = 2**35
 class Frame:
     """A table whose columns are read on demand.
 
-    ``names`` are the user's own if ``named``, else x0, x1, ...
+    ``names`` are the user's own if ``named``, else x0, x1, ... ``merge_case`` says that
+    spellings of a value were merged.
     """
 
     names: tuple[str, ...]
     n_rows: int
     named: bool
     readers: tuple[Callable[[], RawColumn], ...]
+    merge_case: bool = False
 
     def column(self, index: int) -> RawColumn:
         """Read one column."""
@@ -96,15 +98,18 @@ def open_table(X: object) -> Frame:
             "columns."
         ) from None
     _check_names(names)
-    declared = _declared_columns(frame.to_native(), len(names))
-    formats = _number_formats(frame.to_native(), len(names))
+    native = frame.to_native()
+    declared = _declared_columns(native, len(names))
+    formats = _number_formats(native, len(names))
+    in_arrow = type(native).__module__.startswith("pyarrow")
     readers = tuple(
         series_reader(_column(name), series, fixed, number_format)
         for name, series, fixed, number_format in zip(
             names, frame.iter_columns(), declared, formats, strict=True
         )
     )
-    return Frame(names, len(frame), named=True, readers=readers)
+    merged = in_arrow and merges_case(native)
+    return Frame(names, len(frame), named=True, readers=readers, merge_case=merged)
 
 
 def _from_pandas(table: Any) -> Frame:

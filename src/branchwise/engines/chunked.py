@@ -31,7 +31,8 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
 from branchwise.data.arrow import as_array, from_array, pa, release_memory
-from branchwise.data.table_schema import value_type
+from branchwise.data.conventions.number_format import NumberFormat
+from branchwise.data.table_schema import Column, value_type
 from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import (
     Below,
@@ -48,6 +49,7 @@ from branchwise.engines.summaries import ColumnSummary, Summary
 from branchwise.errors import DataError, check_limit
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.number_columns import NumberColumns, warn_numbers
+from branchwise.files.options import as_number
 from branchwise.tree.tree import Tree
 
 
@@ -196,12 +198,7 @@ class ChunkedTable:
         # The results of an earlier fit are not declared by the files.
         self.table = self._given.with_named_dates()
         self._stamps = self.table.stamps()
-        statistics, mixed = self._scanned(task)
-        if mixed:
-            text = {*self.table.text_columns, *mixed}
-            self.table = replace(self.table, text_columns=text)
-            statistics, _ = self._scanned(task)
-        numbers = self._written_numbers(statistics, task, {*mixed})
+        statistics, numbers = self._detected(task)
         if numbers.formats:
             warn_numbers(numbers)
             self.table = self.table.with_number_formats(numbers.formats)
@@ -210,12 +207,84 @@ class ChunkedTable:
         def again(request: Callable[[Any, Plan], Any], plan: Plan) -> Any:
             return merged(self._requested(lambda frame: request(frame, plan)))
 
-        return finalise(statistics, task, again)
+        plan = finalise(statistics, task, again)
+        how = self._target_format(task)
+        return replace(plan, schema=replace(plan.schema, target_format=how))
+
+    def _target_format(self, task: Task) -> NumberFormat | None:
+        """Return how the numbers of the target are written, unless plainly."""
+        table = self.table
+        if not (task.is_regression and table.is_delimited):
+            return None
+        said = NumberColumns(table.reading, table.label, table.number_formats)
+        how = said.known_format(task.target)
+        return how if isinstance(how, NumberFormat) else None
+
+    def _detected(self, task: Task) -> tuple[Summary, NumberColumns]:
+        """Scan all rows, and detect numbers and dates that are not written plainly.
+
+        The target is scanned as text only where it must be: if it is no plain number,
+        or other columns have decimal commas, so that its points may be thousands.
+        """
+        given = self.table
+        detects = task.is_regression and given.is_delimited
+        detects = detects and task.target not in given.number_formats
+        try:
+            statistics, mixed = self._scanned_as_one(task)
+        except DataError as error:
+            numbers = self._with_target(given, task) if detects else None
+            if numbers is None or task.target not in numbers.formats:
+                raise error from None
+            return Summary(), numbers
+        numbers = self._written_numbers(statistics, task, {*mixed})
+        if detects and numbers.has_decimal_commas:
+            numbers = self._with_target(given, task) or numbers
+        return statistics, numbers
+
+    def _scanned_as_one(self, task: Task) -> tuple[Summary, list[str]]:
+        """Scan all rows; columns that mix numbers and text are text."""
+        statistics, mixed = self._scanned(task)
+        if mixed:
+            text = {*self.table.text_columns, *mixed}
+            self.table = replace(self.table, text_columns=text)
+            statistics, _ = self._scanned(task)
+        return statistics, mixed
+
+    def _with_target(self, given: StreamedTable, task: Task) -> NumberColumns | None:
+        """Detect numbers, also those of the target; None if rows are not valid."""
+        name = task.target
+        self.table = replace(
+            given,
+            text_columns={*given.text_columns, name},
+            number_columns={*given.number_columns} - {name},
+        )
+        as_classes = replace(
+            task, criterion=None, classes=None, class_weight=None, priors=None
+        )
+        try:
+            statistics, mixed = self._scanned_as_one(as_classes)
+        except DataError:
+            return None
+        texts = [str(label) for label in statistics.labels or ()]
+        numbers = self._written_numbers(statistics, as_classes, {*mixed}, texts)
+        self.table = replace(
+            self.table,
+            text_columns={*self.table.text_columns} - {name},
+            number_columns=given.number_columns,
+        )
+        return numbers
 
     def _written_numbers(
-        self, statistics: Summary, task: Task, mixed: Collection[str]
+        self,
+        statistics: Summary,
+        task: Task,
+        mixed: Collection[str],
+        of_target: Sequence[str] = (),
     ) -> NumberColumns:
-        """Detect text columns of numbers that are not written plainly."""
+        """Detect text columns of numbers that are not written plainly.
+
+        ``of_target`` are the texts of the target, if it is to be detected, too.
+        """
         table = self.table
         numbers = NumberColumns(table.reading, table.label)
         if not table.is_delimited:
@@ -230,13 +299,19 @@ class ChunkedTable:
             }
 
         def reread(names: Sequence[str]) -> dict[str, Any]:
-            text = {*table.text_columns, *names}
-            self.table = replace(table, text_columns=text)
-            found = values(self._scanned(task)[0].columns)
-            self.table = table
+            found = {task.target: _arrow_texts(of_target)} if of_target else {}
+            if not found.keys() >= {*names}:
+                text = {*table.text_columns, *names}
+                self.table = replace(table, text_columns=text)
+                found |= values(self._scanned(task)[0].columns)
+                self.table = table
             return {name: found[name] for name in names}
 
         columns = values(statistics.columns)
+        if of_target:
+            plain = all(as_number(text) is not None for text in of_target)
+            texts = _arrow_texts(of_target)
+            columns[task.target] = texts.cast(pa.float64()) if plain else texts
         numbers.detected(columns, list(columns), reread)
         numbers.detected_dates(columns, list(columns))
         numbers.check_ambiguous()
@@ -286,6 +361,10 @@ class ChunkedTable:
         self._store = None
         # The plan may be that of other files, with other summaries.
         learnt = {column.name: column for column in plan.schema.columns}
+        how = plan.schema.target_format
+        if how is not None:
+            target = str(plan.task.target)
+            learnt[target] = Column(target, "numeric", number_format=how)
         self.table = self.table.for_columns(learnt)
 
     def whole(self, plan: Plan) -> Chunk:
@@ -384,8 +463,11 @@ def _arrow_values(summary: ColumnSummary) -> Any:
     if summary.numbers is not None:
         known = np.concatenate([summary.numbers.low, summary.numbers.high])
         return pa.chunked_array([from_array(known)])
-    values = [str(value) for value in summary.column.categories]
-    return pa.chunked_array([pa.array(values, pa.string())])
+    return _arrow_texts([str(value) for value in summary.column.categories])
+
+
+def _arrow_texts(texts: Sequence[str]) -> Any:
+    return pa.chunked_array([pa.array(texts, pa.string())])
 
 
 def serialised(chunk: Chunk) -> list[Any]:

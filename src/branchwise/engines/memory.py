@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, number_kind
+from branchwise.data.columns import Numbers
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.encode import cache_of_rows, check_missing, learn_columns
 from branchwise.data.encoded_table import LRUCache
 from branchwise.data.frames import Frame, open_table
@@ -415,7 +417,14 @@ class MemoryTable:
         )
         cache = cache_of_rows(frame, *settings)
         self._rows = Training(columns, data, wanted, len(classes), weights, cache)
-        schema = Schema(columns, classes, _name_of(target), frame.named)
+        schema = Schema(
+            columns,
+            classes,
+            _name_of(target),
+            frame.named,
+            merge_case=self._frame.merge_case,
+            target_format=_format_of(target),
+        )
         plan = self._rows.plan(task, schema)
         if task.threshold == "readable":
             schema = replace(
@@ -465,6 +474,11 @@ def _learn_target(
     if task.is_regression:
         return (), learn_numbers(target, n_rows)
     return learn_target(target, n_rows, task.classes)
+
+
+def _format_of(target: object) -> NumberFormat | None:
+    how = target.number_format if isinstance(target, Numbers) else None
+    return how if isinstance(how, NumberFormat) else None
 
 
 def _name_of(target: object) -> str | None:

@@ -94,6 +94,12 @@ class NumberColumns:
         base = found or NumberFormat()
         return replace(base, decimal=decimal, thousands=thousands, indian=False)
 
+    @property
+    def has_decimal_commas(self) -> bool:
+        """Whether a column has a decimal comma, or it is insisted on."""
+        found = [getattr(how, "decimal", ".") for how in self.formats.values()]
+        return "," in (*found, *self._insisted_decimal())
+
     def detected(
         self, columns: Mapping[str, Any], names: Collection[str], reread: Reread | None
     ) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from branchwise.data.arrow import (
     declared_table,
     is_text,
     pa,
+    with_merged_case,
 )
 from branchwise.data.columns import LARGEST_EXACT
 from branchwise.data.conventions.date_format import DateFormat
@@ -211,15 +212,11 @@ class TableFile:
             self.location,
         )
         declared = self._format.declared
-        if self.reading.merge_case or known_values is not None:
-            known_values = known_values or {}
-            typed = [
-                merged_spellings(column, known_values.get(name, ()))
-                if is_text(column.type) and name not in declared
-                else column
-                for name, column in zip(names, typed, strict=True)
-            ]
+        merges = self.reading.merge_case
+        if merges or known_values is not None:
+            typed = _merged(typed, names, known_values or {}, declared)
         table = declared_table(typed, names, declared, numbers.written_formats)
+        table = with_merged_case(table, merges)
         # A model derives columns itself.
         features = self.reading.date_features if known is None else None
         features = [each for each in features or () if each.of in wanted]
@@ -250,6 +247,21 @@ class TableFile:
         table = self.read(missing=(), text_columns="all" if self.is_text else ())
         columns = untyped(table.columns)
         return dict(zip(table.column_names, map(as_list, columns), strict=True))
+
+
+def _merged(
+    columns: Sequence[Any],
+    names: Sequence[str],
+    known: Mapping[str, Sequence[Value]],
+    declared: Collection[str],
+) -> list[Any]:
+    """Merge the spellings of values, but for those that a file declares."""
+    return [
+        merged_spellings(column, known.get(name, ()))
+        if is_text(column.type) and name not in declared
+        else column
+        for name, column in zip(names, columns, strict=True)
+    ]
 
 
 def filled_names(names: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
