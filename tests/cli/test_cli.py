@@ -837,16 +837,15 @@ def test_predict_refuses_names_of_forms_that_it_does_not_write(model, tmp_path):
     tree = model("weather")
     command = "predict", tree, WEATHER, "-o"
     for name, meant in (
-        ("x.xlsx", "Excel"),
-        ("x.ODS", "Excel"),
+        ("x.ODS", "a workbook other than .xlsx"),
         ("x.arff", "ARFF"),
         ("x.db", "SQLite"),
         ("x.duckdb", "DuckDB"),
         ("x.jsonl", "JSON lines"),
     ):
         said = refusal(*command, tmp_path / name, code=2)
-        assert "predict writes: csv, tsv, json, parquet, arrow. Got" in said
-        assert f"{name}', whose ending means {meant}. Give a name that" in said
+        assert ".parquet, .arrow or .xlsx, the formats that predict writes." in said
+        assert f"{name}', whose ending means {meant}. Use one of these endings" in said
         output(*command, tmp_path / name, "--format", "csv")
         assert (tmp_path / name).read_text().startswith("prediction\n")
     for name in ("x.csv.gz", "x.json.zst", "x.zip"):
@@ -859,7 +858,7 @@ def test_predict_refuses_names_of_forms_that_it_does_not_write(model, tmp_path):
     output(*command, tmp_path / "x.pq")
     assert parquet.read_table(tmp_path / "x.pq").column_names == ["prediction"]
     # Refused before any work: there is no such model.
-    assert "means Excel" in refusal("predict", "no", "no", "-o", "x.xls", code=2)
+    assert "other than .xlsx" in refusal("predict", "no", "no", "-o", "x.xls", code=2)
 
 
 def test_predict_reads_columns_as_they_were_learnt(model, write):
@@ -1068,6 +1067,14 @@ def test_evaluate_as_text(model, write):
     assert out == (
         "accuracy 0.6667 (2 of 3 rows)\n"
         "\n"
+        "score                value      95 % interval\n"
+        "accuracy            0.6667   0.2077 to 0.9385\n"
+        "balanced accuracy   0.7500   0.3250 to 1.0000\n"
+        "log loss           12.0146  0.0000 to 35.5626\n"
+        "AUC                 0.7500   0.5000 to 1.0000\n"
+        "Brier score         0.3333   0.0000 to 0.9867\n"
+        "calibration error   0.3333   0.0000 to 0.6750\n"
+        "\n"
         "class         precision  recall  f1-score  rows\n"
         "no               0.5000  1.0000    0.6667     1\n"
         "yes              1.0000  0.5000    0.6667     2\n"
@@ -1080,6 +1087,14 @@ def test_evaluate_as_text(model, write):
         "     no  yes\n"
         "no    1    0\n"
         "yes   1    1\n"
+        "\n"
+        "calibration: share of right predictions, by predicted probability\n"
+        "\n"
+        "probability  rows  mean probability   right\n"
+        "0.9 to 1.0      3            1.0000  0.6667\n"
+        "\n"
+        "accuracy 0.6667; always predicting the most frequent class of these rows: "
+        "0.6667.\n"
     )
 
 
@@ -1586,7 +1601,7 @@ def test_numbers_that_are_not_written_in_one_way(write):
     assert f"column 'a' is {said}." in run(*fit)[2]
     words = write("a;y\n" + "".join(f"{at},5 €;u\nk.A.;v\n" for at in range(20)))
     assert (
-        "taken for text because of 'k.A.'; it is numeric with --missing k.A."
+        "taken for text because of 'k.A.'; it is numeric with --missing 'k.A.'"
         in output("schema", words)
     )
     assert "0.5 to 19.5" in output("schema", words, "--missing", "k.A.")

@@ -31,7 +31,12 @@ def hostile_table() -> tuple[dict[str, list[Any]], list[str]]:
 
 
 def class_scores() -> ClassScores:
-    return ClassScores.compare(np.array([0, 1, 1]), np.array([0, 1, 0]), ["a", "b"], 2)
+    return ClassScores.compare(
+        np.array([0, 1, 1]),
+        np.array([0, 1, 0]),
+        np.array([[0.75, 0.25], [0.25, 0.75], [0.5, 0.5]]),
+        ["a", "b"],
+    )
 
 
 def number_scores() -> NumberScores:

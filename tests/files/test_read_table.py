@@ -383,7 +383,8 @@ def test_text_where_numbers_must_be(write):
     path = write('a,b\n1,"x\ny"\n,z\n"n/a",z\n2,z\n')
     assert error(path, number_columns=["a"]) == (
         "Column 'a' must hold numbers, but line 5 of data.csv has 'n/a'. Correct the "
-        "cell, or add it to the values that count as missing (missing)."
+        "cell, or add it to the values that count as missing (missing, or "
+        "--missing on the command line)."
     )
     # Words that are no exception are no missing values.
     assert error(write("a\n1\nno\nyes\n"), number_columns=["a"]) == (

@@ -50,7 +50,7 @@ OUTSIDE = {
     "psycopg": {"engines.sql", "export.sql"},
     "dask": {"engines.dask"},
     "distributed": {"engines.dask"},
-    "xlsxwriter": {"export.excel.sheets"},
+    "xlsxwriter": {"export.excel.sheets", "files.write_workbook"},
     "pandas": {"engines.dask", "datasets"},
     "pyspark": {"engines.spark", "export.sql"},
     "python_calamine": {"files.workbook"},

@@ -148,9 +148,7 @@ def _evaluate_model(
         with located(file):
             rows = named_model.encoded(table)
         check = named_model.check_table(rows)
-        predicted = named_model.predict(rows)
-        say("Comparing")
-        scores = _scores(truth, predicted[truth.known], model)
+        scores = _scores(truth, named_model, rows)
     note_cells(check, reporter)
     for note in _notes(truth, scores, f"column {target!r}", file.label):
         reporter.note(note)
@@ -166,17 +164,18 @@ def _evaluate_model(
 
 
 def _scores(
-    truth: Truth, predicted: Any, model: Model | Ensemble
+    truth: Truth, model: Model | Ensemble, rows: Any
 ) -> ClassScores | NumberScores:
     """Compare the predictions for the rows whose target is known."""
     from branchwise.evaluation.metrics import class_codes
     from branchwise.evaluation.model_scores import ClassScores, NumberScores
 
-    true, classes = truth.values[truth.known], model.schema.classes
+    true, predicted = truth.values[truth.known], model.predict(rows)[truth.known]
     if not truth.labels:
         return NumberScores.compare(true, predicted.astype(np.float64))
-    codes = class_codes(predicted, classes)
-    return ClassScores.compare(true, codes, truth.labels, len(classes))
+    codes = class_codes(predicted, model.schema.classes)
+    probabilities = model.predict_proba(rows)[truth.known]
+    return ClassScores.compare(true, codes, probabilities, truth.labels)
 
 
 def _notes(

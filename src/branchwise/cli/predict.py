@@ -66,7 +66,9 @@ def predict(
     what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
     if engine_for(table_paths, engine) is not None:
         streamed = StreamedTable(
-            files_of(table_paths), inputs.reading, read_na_values(inputs.missing)
+            files_of(table_paths),
+            inputs.reading,
+            read_na_values(inputs.missing),
         )
         check_outputs({"-o": output}, *streamed.paths)
         columns_of(model, streamed, reporter)
@@ -123,10 +125,9 @@ def _check_misnamed(output_format: FileFormat | None, output: str | None) -> Non
     advice = (
         "Give a name without that ending, and compress the file afterwards"
         if is_compressed_name(output)
-        else "Give a name that ends so, or say what to write with --format"
+        else "Use one of these endings, or say what to write with --format"
     )
     raise ParameterError(
-        "-o must name a file of a format that predict writes: "
-        f"{', '.join(FILE_FORMATS)}. Got {output!r}, whose ending means {meant}. "
-        f"{advice}."
+        "-o must end with .csv, .tsv, .json, .parquet, .arrow or .xlsx, the formats "
+        f"that predict writes. Got {output!r}, whose ending means {meant}. {advice}."
     )

@@ -241,6 +241,13 @@ def as_list(column: Any) -> list[Any]:
     return texts
 
 
+def as_cells(column: Any) -> list[Any]:
+    """Return the cells of a list, a numpy array or an Arrow column."""
+    if isinstance(column, list):
+        return column
+    return column.tolist() if isinstance(column, np.ndarray) else as_list(column)
+
+
 #: Called with the row and the text of a cell that cannot be converted, and whether such
 #: cells are the minority; returns the error to raise.
 Reject = Callable[[int, str, bool], Exception]

@@ -27,7 +27,7 @@ from branchwise.data.dependence import (
     same_partition,
 )
 from branchwise.data.frames import Frame, open_table, read_labels
-from branchwise.errors import DataError, quoted
+from branchwise.errors import DataError, counted, quoted
 from branchwise.threads import cached_property
 
 #: The most serious first.
@@ -237,8 +237,8 @@ def _minor(subject: _Subject) -> Iterator[Finding]:
     if _has_many_values(subject):
         yield subject.finding(
             "many_values",
-            f"has {values:,} values in {known:,} rows, about {round(known / values)} "
-            "rows for each.",
+            f"has {values:,} values in {known:,} rows, about "
+            f"{counted(round(known / values), 'row')} for each.",
             "So few rows tell little of a value: merge values that belong together, or "
             "leave it out.",
         )

@@ -190,7 +190,8 @@ class Schema:
     the target and its classes are called in views. With ``merge_case`` the texts of
     files that differ from a known one only in case or whitespace around them are read
     as it; ``target_format`` is how the numbers of the target are written in files,
-    unless plainly.
+    unless plainly; ``na_values`` are the cells of files that are missing, unless the
+    usual ones.
     """
 
     columns: tuple[Column, ...]
@@ -201,6 +202,7 @@ class Schema:
     target_label: ColumnLabel | None = field(default=None, compare=False)
     merge_case: bool = False
     target_format: NumberFormat | None = None
+    na_values: tuple[str, ...] | None = None
 
     @property
     def names(self) -> list[str]:

@@ -23,6 +23,7 @@ from branchwise.data.table_schema import (
 from branchwise.engines.cell_counts import TableCounts
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
+from branchwise.files.read_table import known_na_values
 from branchwise.files.write_table import FileFormat, chunk_writer
 from branchwise.text.words import word
 
@@ -151,6 +152,7 @@ class FilePredictions:
             ignore=(),
             only=only,
             known_values=known if model.schema.merge_case else {},
+            missing=known_na_values(table.missing, model.schema),
         ).for_columns(read)
         self.counts = TableCounts.of_none(model)
 

@@ -35,17 +35,15 @@ from branchwise.evaluation.metrics import (
     Reliability,
     Score,
     bounds,
-    brier_by_row,
     class_codes,
     class_scores,
     confusion,
-    log_loss_by_row,
+    held_out_scores,
     number_scores,
     over_folds,
     over_rows,
     r_squared,
     scores_by_class,
-    weighed_classes,
     wilson,
 )
 from branchwise.evaluation.results import ClassReport, Comparison, Evaluation
@@ -73,8 +71,10 @@ def evaluated(
     scores = _summed_up(found, assignment, CLASS_SCORES | SIZES)
     f1_bounds: list[tuple[float, float]] = []
     if assignment.hold_out is not None:
-        piece = target[folds[0].rows]
-        one, f1_bounds = _one_fold_of_classes(piece, folds[0], len(classes))
+        fold = folds[0]
+        one, f1_bounds = held_out_scores(
+            target[fold.rows], fold.predicted, fold.probabilities, len(classes)
+        )
         scores |= one
     true = np.concatenate([target[fold.rows] for fold in folds])
     guess = np.concatenate([fold.predicted for fold in folds])
@@ -104,30 +104,6 @@ def _summed_up(
     }
 
 
-def _one_fold_of_classes(
-    true: Ints, fold: Fold, n_classes: int
-) -> tuple[dict[str, Score], list[tuple[float, float]]]:
-    """Return the confidence intervals of scores on a single hold-out.
-
-    The second are the bounds of the F1 of each class.
-    """
-    right = int((true == fold.predicted).sum())
-    scored = weighed_classes(true, fold.predicted, fold.probabilities, n_classes)
-    own = scored(np.ones(len(true)))
-    low, high = bounds(scored, len(true))
-    names = ["balanced accuracy", *[""] * n_classes, "AUC", "calibration error"]
-    scores = {"accuracy": wilson(right, len(true))}
-    for at, value in enumerate(own):
-        if names[at]:
-            scores[names[at]] = Score(float(value), float(low[at]), float(high[at]))
-    if fold.probabilities is not None:
-        scores["log loss"] = over_rows(log_loss_by_row(true, fold.probabilities))
-        scores["Brier score"] = over_rows(brier_by_row(true, fold.probabilities))
-    clipped = {name: one.clipped(*CLASS_SCORES[name]) for name, one in scores.items()}
-    f1 = zip(low[1 : n_classes + 1], high[1 : n_classes + 1], strict=True)
-    return clipped, [(float(one), float(other)) for one, other in f1]
-
-
 def _one_fold_of_numbers(true: NDArray[np.float64], fold: Fold) -> dict[str, Score]:
     error = fold.predicted - true
     squared = over_rows(error**2)
@@ -141,7 +117,7 @@ def _one_fold_of_numbers(true: NDArray[np.float64], fold: Fold) -> dict[str, Sco
     if not math.isnan(own):
         low, high = bounds(
             lambda counts: np.array([r_squared(true, fold.predicted, counts)]),
-            len(true),
+            np.ones(len(true), dtype=np.int64),
         )
         scores["R2"] = Score(own, float(low[0]), float(high[0]))
     return scores

@@ -288,21 +288,67 @@ Weighed = Callable[[Floats], Floats]
 _DRAWS = 200
 
 
-def bounds(scored: Weighed, n_rows: int) -> tuple[Floats, Floats]:
+def bounds(scored: Weighed, times: Ints) -> tuple[Floats, Floats]:
     """Return the bounds of scores over draws of rows with replacement.
 
-    ``scored`` takes how often each row counts, and returns an array of scores.
+    ``times`` is how often each kind of row is there; ``scored`` takes how often each
+    counts, and returns an array of scores.
     """
     random = np.random.default_rng(0)
+    n_rows = int(times.sum())
     draws = []
     for _ in range(_DRAWS):
-        counts = np.bincount(random.integers(n_rows, size=n_rows), minlength=n_rows)
+        counts = random.multinomial(n_rows, times / n_rows)
         draws.append(scored(counts.astype(np.float64)))
     shares = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # what is never defined
         low, high = np.nanquantile(np.array(draws), shares, axis=0)
     return low, high
+
+
+def held_out_scores(
+    true: Ints, predicted: Ints, probabilities: Floats | None, n_classes: int
+) -> tuple[dict[str, Score], list[tuple[float, float]]]:
+    """Return the scores of predicted classes on rows of one table, with intervals.
+
+    The second are the bounds of the F1 of each class.
+    """
+    scores = {"accuracy": wilson(int((true == predicted).sum()), len(true))}
+    if probabilities is not None:
+        scores["log loss"] = over_rows(log_loss_by_row(true, probabilities))
+        scores["Brier score"] = over_rows(brier_by_row(true, probabilities))
+    # Rows of a leaf are alike: a tree has few kinds, however many rows there are.
+    kinds, times = _kinds_of_rows(true, predicted, probabilities)
+    if probabilities is not None:
+        probabilities = probabilities[kinds]
+    scored = weighed_classes(true[kinds], predicted[kinds], probabilities, n_classes)
+    own = scored(times.astype(np.float64))
+    low, high = bounds(scored, times)
+    names = ["balanced accuracy", *[""] * n_classes, "AUC", "calibration error"]
+    for at, value in enumerate(own):
+        if names[at]:
+            scores[names[at]] = Score(float(value), float(low[at]), float(high[at]))
+    clipped = {name: one.clipped(*CLASS_SCORES[name]) for name, one in scores.items()}
+    f1 = zip(low[1 : n_classes + 1], high[1 : n_classes + 1], strict=True)
+    return clipped, [(float(one), float(other)) for one, other in f1]
+
+
+def _kinds_of_rows(
+    true: Ints, predicted: Ints, probabilities: Floats | None
+) -> tuple[Ints, Ints]:
+    """Return a row of each kind, and how many rows are of it."""
+    columns = [true, predicted]
+    if probabilities is not None:
+        columns += [*probabilities.T]
+    order = np.lexsort(columns)
+    new = np.zeros(len(true), dtype=bool)
+    new[:1] = True
+    for column in columns:
+        sorted_column = column[order]
+        new[1:] |= sorted_column[1:] != sorted_column[:-1]
+    starts = np.flatnonzero(new)
+    return order[starts], np.diff(np.append(starts, len(true)))
 
 
 def weighed_classes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,8 +14,23 @@ from sklearn import metrics
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.table_schema import Value
 from branchwise.errors import counted
-from branchwise.evaluation.metrics import OF_CLASS, confusion, r_squared
-from branchwise.evaluation.results import Tables, confusion_blocks
+from branchwise.evaluation.metrics import (
+    CLASS_SCORES,
+    OF_CLASS,
+    Reliability,
+    Score,
+    confusion,
+    held_out_scores,
+    r_squared,
+)
+from branchwise.evaluation.results import (
+    Tables,
+    confusion_blocks,
+    plain_bins,
+    plain_scores,
+    reliability_blocks,
+    score_table,
+)
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.words import word
 
@@ -27,20 +42,27 @@ _SCORES = ("precision", "recall", "f1-score")
 class ClassScores(Tables):
     """How the classes that a model predicts compare with the true ones.
 
-    ``labels`` are the classes of the model, then those that it does not know.
+    ``labels`` are the classes of the model, then those that it does not know;
+    ``scores`` are over all classes, with their intervals.
     """
 
     labels: Sequence[Value]
     rows: int
     correct: int
+    scores: Mapping[str, Score]
     report: dict[str, dict[str, float]]
     confusion: NDArray[np.int64]
+    reliability: Reliability
 
     @classmethod
     def compare(
-        cls, true: Ints, predicted: Ints, labels: Sequence[Value], n_known: int
+        cls,
+        true: Ints,
+        predicted: Ints,
+        probabilities: Floats,
+        labels: Sequence[Value],
     ) -> ClassScores:
-        """Compare the codes of classes; of the labels the model knows the first."""
+        """Compare codes of classes, and probabilities of those the model knows."""
         every = np.arange(len(labels))
         report = metrics.classification_report(
             true,
@@ -50,15 +72,25 @@ class ClassScores(Tables):
             output_dict=True,
             zero_division=0,
         )
-        # Classes that the tree does not have are never predicted.
+        # Classes that the model does not know are never predicted.
+        n_known = probabilities.shape[1]
         matrix = confusion(true, predicted, len(labels))[:, :n_known]
         correct = int((true == predicted).sum())
-        return cls(labels, len(true), correct, report, matrix)
+        wide = np.pad(probabilities, ((0, 0), (0, len(labels) - n_known)))
+        found, _ = held_out_scores(true, predicted, wide, len(labels))
+        scores = {name: found[name] for name in CLASS_SCORES}
+        reliability = Reliability.of(true, wide)
+        return cls(labels, len(true), correct, scores, report, matrix, reliability)
 
     @property
     def accuracy(self) -> float:
         """The share of rows whose class is predicted right."""
         return self.correct / self.rows
+
+    @property
+    def baseline(self) -> float:
+        """The share of the rows that have the most frequent class."""
+        return int(self.confusion.sum(axis=1).max()) / self.rows
 
     def __repr__(self) -> str:
         return (
@@ -75,6 +107,7 @@ class ClassScores(Tables):
         """Yield all tables."""
         share = f"{self.correct:,} of {self.rows:,} rows"
         yield Paragraph(f"accuracy {self.accuracy:.4f} ({share})")
+        yield score_table(self.scores)
         names = [word(label) for label in self.labels]
         keys = [*map(str, range(len(names))), *_AVERAGES]
         rows = [
@@ -83,6 +116,11 @@ class ClassScores(Tables):
         ]
         yield Table(["class", *_SCORES, "rows"], rows)
         yield from confusion_blocks(names, self.confusion)
+        yield from reliability_blocks(self.reliability)
+        yield Paragraph(
+            f"accuracy {self.accuracy:.4f}; always predicting the most frequent class "
+            f"of these rows: {self.baseline:.4f}."
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores in plain values."""
@@ -90,6 +128,8 @@ class ClassScores(Tables):
             "rows": self.rows,
             "correct": self.correct,
             "accuracy": self.accuracy,
+            "baseline_accuracy": self.baseline,
+            "scores": plain_scores(self.scores),
             "classes": [
                 {"class": label, **_plain_report(self.report[str(at)])}
                 for at, label in enumerate(self.labels)
@@ -101,6 +141,7 @@ class ClassScores(Tables):
                 "predicted": list(self.labels[: self.confusion.shape[1]]),
                 "rows": self.confusion.tolist(),
             },
+            "calibration": plain_bins(self.reliability),
         }
 
 

@@ -139,8 +139,7 @@ class Evaluation(Tables):
             names = [word(report.label) for report in self.classes]
             yield from confusion_blocks(names, self.confusion)
         if self.reliability is not None:
-            yield Paragraph(_RELIABILITY)
-            yield _reliability_table(self.reliability)
+            yield from reliability_blocks(self.reliability)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as a dictionary."""
@@ -152,10 +151,7 @@ class Evaluation(Tables):
             "rows": self.n_rows,
             "folds": folds,
             "interval": self.interval,
-            "scores": {
-                name.lower().replace(" ", "_"): _plain(score)
-                for name, score in self.scores.items()
-            },
+            "scores": plain_scores(self.scores),
             "fit_seconds": self.seconds,
         }
         if self.classes:
@@ -167,7 +163,7 @@ class Evaluation(Tables):
         if self.confusion is not None:
             told["confusion_matrix"] = self.confusion.tolist()
         if self.reliability is not None:
-            told["calibration"] = _plain_bins(self.reliability)
+            told["calibration"] = plain_bins(self.reliability)
         return told
 
 
@@ -306,7 +302,24 @@ def confusion_blocks(
     yield Table(["", *names[: counts.shape[1]]], rows)
 
 
-def _reliability_table(found: Reliability) -> Table:
+def score_table(scores: Mapping[str, Score]) -> Table:
+    """Write scores with their intervals."""
+    rows = [
+        [name, _figure(score.mean), _interval(score)] for name, score in scores.items()
+    ]
+    return Table(["score", "value", "95 % interval"], rows)
+
+
+def plain_scores(scores: Mapping[str, Score]) -> dict[str, dict[str, Any]]:
+    """Return scores in plain values, by their names in JSON."""
+    return {
+        name.lower().replace(" ", "_"): _plain(score) for name, score in scores.items()
+    }
+
+
+def reliability_blocks(found: Reliability) -> Iterator[Block]:
+    """Write how often predictions are right, by their probability."""
+    yield Paragraph(_RELIABILITY)
     body = [
         [
             f"{one['from']:.1f} to {one['to']:.1f}",
@@ -314,10 +327,10 @@ def _reliability_table(found: Reliability) -> Table:
             f"{one['mean_probability']:.4f}",
             f"{one['right']:.4f}",
         ]
-        for one in _plain_bins(found)
+        for one in plain_bins(found)
         if one["rows"]
     ]
-    return Table(["probability", "rows", "mean probability", "right"], body)
+    yield Table(["probability", "rows", "mean probability", "right"], body)
 
 
 def _figure(value: float, digits: int = 4) -> str:
@@ -350,7 +363,8 @@ def _known(value: float) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _plain_bins(found: Reliability) -> list[dict[str, Any]]:
+def plain_bins(found: Reliability) -> list[dict[str, Any]]:
+    """Return the bins of predicted probabilities in plain values."""
     bins = zip(found.rows, found.mean_probability, found.share_right, strict=True)
     return [
         {

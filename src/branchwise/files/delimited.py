@@ -81,11 +81,14 @@ class DelimitedFile:
         self.title_lines = 0
         if reading.has_header and len(cells) == 1:
             self.title_lines = reading.skip + _title_lines(content[begin:])
-        skip = f"{reading.option('skip')}{' ' if reading.flags else '='}"
-        self._title_advice = (
-            " Its first lines look like a title: leave them out with "
-            f"{skip}{self.title_lines}."
-        )
+        #: What to do about them, for errors that they cause.
+        self.title_advice = ""
+        if self.title_lines:
+            skip = f"{reading.option('skip')}{' ' if reading.flags else '='}"
+            self.title_advice = (
+                " Its first lines look like a title: leave them out with "
+                f"{skip}{self.title_lines}."
+            )
         self._records = Records(content, label, names, delimiter, start, before, header)
         self._has_header = reading.has_header
         self.names: tuple[str, ...] = names
@@ -98,9 +101,7 @@ class DelimitedFile:
         try:
             return self._records.load(indices, text, missing)
         except DataError as error:
-            if not self.title_lines:
-                raise
-            raise DataError(f"{error}{self._title_advice}") from None
+            raise DataError(f"{error}{self.title_advice}") from None
 
     def blocks(self, size: int) -> Iterator[Records]:
         """Yield the rows in blocks of about so many bytes."""

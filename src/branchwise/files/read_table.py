@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 from branchwise.data.arrow import (
@@ -26,7 +27,7 @@ from branchwise.data.columns import LARGEST_EXACT
 from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.conventions.spellings import merged_spellings
-from branchwise.data.table_schema import Value, check_names
+from branchwise.data.table_schema import Schema, Value, check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
@@ -41,10 +42,22 @@ from branchwise.files.raw_bytes import STANDARD_STREAM
 from branchwise.files.typed_columns import untyped, with_types
 from branchwise.files.workbook import Workbook
 
-__all__ = ["MISSING", "STANDARD_STREAM", "TableFile", "read_table"]
+__all__ = [
+    "MISSING",
+    "STANDARD_STREAM",
+    "TableFile",
+    "known_na_values",
+    "read_table",
+]
 
 #: Cells that are missing values by default.
 MISSING = ("", "?")
+
+
+def known_na_values(given: Sequence[str], schema: Schema) -> Sequence[str]:
+    """Return the missing cells that are given, else those of the training table."""
+    return schema.na_values or given if given is MISSING else given
+
 
 #: The most columns that a table in a file may have: each takes time and memory.
 MOST_COLUMNS = 100_000
@@ -125,7 +138,17 @@ class TableFile:
     def check_names(self, names: Collection[str]) -> None:
         """Raise an error for a name that is not a column."""
         known = (*self.names, "") if self.unnamed else self.names
-        check_names(self.label, known, names, self._trimmed)
+        with self.advising():
+            check_names(self.label, known, names, self._trimmed)
+
+    @contextmanager
+    def advising(self) -> Iterator[None]:
+        """Add to errors of column names that the first lines look like a title."""
+        try:
+            yield
+        except DataError as error:
+            advice = getattr(self._format, "title_advice", "")
+            raise DataError(f"{error}{advice}") from None
 
     def read(
         self,

@@ -444,7 +444,7 @@ def _wrong_cell(
         if is_rare:
             return DataError(
                 f"{found} {cell!r}. Correct the cell, or add it to the values that "
-                "count as missing (missing)."
+                "count as missing (missing, or --missing on the command line)."
             )
         return DataError(
             f"{found} {cell!r}, and many cells are like it. Check the name of the "

@@ -1,4 +1,4 @@
-"""Writing of CSV, TSV, JSON, Parquet and Arrow files, at once or in chunks."""
+"""Writing of CSV, TSV, JSON, Parquet, Arrow and Excel files, at once or in chunks."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
 
-from branchwise.data.arrow import as_list, from_array, pa, parquet
+from branchwise.data.arrow import as_cells, from_array, pa, parquet
 from branchwise.errors import DataError, ParameterError
 from branchwise.files.options import COMPRESSED, ENDINGS, FORMATS, as_number
+from branchwise.files.write_workbook import WorkbookWriter
 
-FileFormat = Literal["csv", "tsv", "json", "parquet", "arrow"]
+FileFormat = Literal["csv", "tsv", "json", "parquet", "arrow", "excel"]
 FILE_FORMATS: tuple[FileFormat, ...] = get_args(FileFormat)
 
 _COMPRESSED = (*COMPRESSED, ".bz2", ".xz", ".zip", ".7z")
 #: Endings of other formats, which are not written.
 _NOT_WRITTEN = {
+    **dict.fromkeys((".xlsm", ".xlsb", ".xls", ".ods"), "a workbook other than .xlsx"),
     ".jsonl": "JSON lines",
     ".ndjson": "JSON lines",
     **dict.fromkeys(_COMPRESSED, "a compressed file"),
@@ -31,7 +33,10 @@ _NOT_WRITTEN = {
 
 def format_of_name(path: str | os.PathLike[str]) -> FileFormat | None:
     """Return the format that the name of a file means; None if it means none."""
-    file_format = {**ENDINGS, ".json": "json"}.get(_ending(path))
+    ending = _ending(path)
+    if ending in _NOT_WRITTEN:
+        return None
+    file_format = {**ENDINGS, ".json": "json"}.get(ending)
     return next((known for known in FILE_FORMATS if known == file_format), None)
 
 
@@ -39,7 +44,7 @@ def unwritten_format(path: str | os.PathLike[str]) -> str | None:
     """Return a description of the format of a name if it cannot be written."""
     ending = _ending(path)
     file_format = ENDINGS.get(ending)
-    if file_format is None:
+    if file_format is None or ending in _NOT_WRITTEN:
         return _NOT_WRITTEN.get(ending)
     return None if file_format in FILE_FORMATS else FORMATS[file_format]
 
@@ -87,6 +92,8 @@ def chunk_writer(
         writer = _TypedWriter(file, file_format)
     elif file_format == "json":
         writer = _JsonWriter(file)
+    elif file_format == "excel":
+        writer = WorkbookWriter(file)
     else:
         delimiter = "\t" if file_format == "tsv" else ","
         writer = _DelimitedWriter(file, delimiter, escape_formulas)
@@ -124,7 +131,7 @@ class _DelimitedWriter:
         if not self._begun:
             self._rows.writerow(self._escaped(list(columns)))
             self._begun = True
-        cells = [self._escaped(_as_cells(column)) for column in columns.values()]
+        cells = [self._escaped(as_cells(column)) for column in columns.values()]
         self._rows.writerows(zip(*cells, strict=True))
         self._text.flush()
 
@@ -150,7 +157,7 @@ class _JsonWriter:
         self._separator = b"[\n"
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        for row in zip(*map(_as_cells, columns.values()), strict=True):
+        for row in zip(*map(as_cells, columns.values()), strict=True):
             fields = dict(zip(columns, row, strict=True))
             # Dates, which Parquet may have, become text in JSON.
             record = json.dumps(fields, ensure_ascii=False, default=str)
@@ -205,7 +212,7 @@ class _TypedWriter:
 
 #: Writers of a table in chunks, all with the same columns: lists, numpy arrays or Arrow
 #: columns, in which None is a missing value. An incomplete file must not be valid.
-ChunkWriter = _DelimitedWriter | _JsonWriter | _TypedWriter
+ChunkWriter = _DelimitedWriter | _JsonWriter | _TypedWriter | WorkbookWriter
 
 
 class _Sink(io.RawIOBase):
@@ -227,12 +234,6 @@ class _Sink(io.RawIOBase):
             self._file.write(data)
         self._n_bytes += len(data)
         return len(data)
-
-
-def _as_cells(column: Any) -> list[Any]:
-    if isinstance(column, list):
-        return column
-    return column.tolist() if isinstance(column, np.ndarray) else as_list(column)
 
 
 def _as_arrow(column: Any) -> Any:

@@ -228,6 +228,18 @@ def _check_predictions(recipe: Recipe, tree: Tree, where: str) -> None:
         raise ModelFileError(f"'recipe' has costs and yet {where} lacks 'answer'")
 
 
+def _read_na_values(fields: dict[str, Any], where: str) -> tuple[str, ...] | None:
+    """Read the cells of files that are missing, if they are not the usual ones."""
+    if "na_values" not in fields:
+        return None
+    texts = typed(fields, "na_values", where, "a list")
+    if not all(isinstance(text, str) for text in texts):
+        raise ModelFileError(f"'na_values' of {where} must be texts")
+    if len(set(texts)) < len(texts):
+        raise ModelFileError(f"'na_values' of {where} has a text twice")
+    return tuple(texts)
+
+
 def _read_schema(document: dict[str, Any]) -> Schema:
     where = "'schema'"
     names = ("target", "named", "classes", "columns")
@@ -250,7 +262,10 @@ def _read_schema(document: dict[str, Any]) -> Schema:
     if how is not None and classes:
         raise ModelFileError("'schema' has classes and yet a 'number_format'")
     metadata = read_metadata(document)
-    schema = Schema(read, classes, target, named, metadata, label, merge_case, how)
+    na_values = _read_na_values(fields, where)
+    schema = Schema(
+        read, classes, target, named, metadata, label, merge_case, how, na_values
+    )
     if label is not None or any(column.label is not None for column in read):
         from branchwise.text.labels import check_distinct  # noqa: PLC0415  (rare)
 

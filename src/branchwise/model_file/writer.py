@@ -82,6 +82,8 @@ def _reading_lines(schema: Schema) -> tuple[str, ...]:
     lines = ['"merge_case": true,'] if schema.merge_case else []
     if schema.target_format is not None:
         lines.append(f'"number_format": {_json(schema.target_format.fields)},')
+    if schema.na_values is not None:
+        lines.append(f'"na_values": {_json(schema.na_values)},')
     return tuple(lines)
 
 

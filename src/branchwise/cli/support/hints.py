@@ -296,7 +296,11 @@ def _as_option(match: re.Match[str]) -> str:
 
 def written(name: str, value: str) -> str:
     """Write an option as it can be typed into a shell."""
-    return f"{name} {shlex.quote(value)}"
+    quoted_value = shlex.quote(value)
+    # A sentence may go on with a full stop, which must not look like part of the name.
+    if quoted_value == value and not value[-1:].isalnum():
+        quoted_value = f"'{value}'"
+    return f"{name} {quoted_value}"
 
 
 def _words(values: Sequence[Value]) -> list[str]:

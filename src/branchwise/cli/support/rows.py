@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import filecmp
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -42,7 +42,12 @@ from branchwise.data.weights import check_each_weight
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.options import Reading, as_number, as_truth
-from branchwise.files.read_table import STANDARD_STREAM, TableFile, with_location
+from branchwise.files.read_table import (
+    STANDARD_STREAM,
+    TableFile,
+    known_na_values,
+    with_location,
+)
 from branchwise.model import Model
 
 if TYPE_CHECKING:
@@ -125,6 +130,7 @@ def read_for_model(
     table = file.read(
         # Without splits a column is read as well, to count the rows.
         only=list(own_names) or file.names[:1],
+        missing=known_na_values(file.missing, model.schema),
         text_columns=types["text"],
         number_columns=types["number"],
         boolean_columns=types["boolean"],
@@ -157,7 +163,9 @@ def columns_of(
 ) -> dict[str, Column]:
     """Return which columns of a file the model means; tell if by their order."""
     used = model.used_columns
-    own_names = columns_for(model.schema, file.names, file.label, used, besides)
+    advising = file.advising() if isinstance(file, TableFile) else nullcontext()
+    with advising:
+        own_names = columns_for(model.schema, file.names, file.label, used, besides)
     if any(name != column.name for name, column in own_names.items()):
         reporter.note(
             "the model was fitted on a table without column names; the columns of "
@@ -223,7 +231,8 @@ def read_rows(
 ) -> Rows:
     """Read the rows of a table, or the chosen one, and fill in what was typed."""
     check_without_table(inputs.reading, "TABLE", table)
-    typed = _typed_cells(model, settings or (), read_na_values(inputs.missing))
+    na_values = known_na_values(read_na_values(inputs.missing), model.schema)
+    typed = _typed_cells(model, settings or (), na_values)
     if table is None:
         if not typed:
             raise ParameterError(
@@ -358,6 +367,7 @@ def read_truth(model: Model | Ensemble, file: TableFile, target: str) -> Truth:
     classes = tuple(map(str, model.schema.classes))
     table = file.read(
         only=[target],
+        missing=known_na_values(file.missing, model.schema),
         text_columns=text,
         number_columns=numbers,
         # The numbers of a table may be written in another way than those of a frame.
