@@ -75,7 +75,8 @@ def test_all_sections_are_there(show, cars):
         assert box["width"] > 300
         assert box["height"] > 60
     accuracy = cars.sections["evaluation"]["scores"]["accuracy"]["mean"]
-    assert f"{100 * accuracy:.1f} %" in page.inner_text(".tiles")
+    # No line ends before the sign.
+    assert f"{100 * accuracy:.1f}\N{NO-BREAK SPACE}%" in page.inner_text(".tiles")
 
 
 def test_charts_keep_within_their_frames(show, cars):

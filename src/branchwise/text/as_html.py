@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
+#: Between a number and its sign.
+_BEFORE_SIGN, _NO_BREAK = re.compile(r"(?<=\d) (?=[%€$£¥])"), "\u00a0"
 #: jinja2 escapes what could end a script in JSON, but for these.
 _IN_SCRIPTS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "\u2028\u2029"})
 
@@ -108,6 +111,7 @@ def _environment() -> Environment:
         finalize=_printable,
     )
     environment.filters["formula"] = _formula
+    environment.filters["verbatim"] = _verbatim
     environment.filters["kind"] = lambda block: type(block).__name__
     environment.filters["commas"] = "{:,}".format
     for words in (amount, counted, listed, mean, number, phrase, rounded, word):
@@ -118,10 +122,24 @@ def _environment() -> Environment:
 
 
 def _printable(value: Any) -> Any:
-    """Write non-printing characters as escapes; what is HTML already stays."""
+    """Write non-printing characters as escapes; what is HTML already stays.
+
+    No line of a page ends between a number and its sign: 72.3 %.
+    """
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
-    return "\n".join(map(plain, value.split("\n")))
+    return _BEFORE_SIGN.sub(_NO_BREAK, _escaped(value))
+
+
+def _escaped(text: str) -> str:
+    return "\n".join(map(plain, text.split("\n")))
+
+
+def _verbatim(text: str) -> Markup:
+    """Write commands and code, which are copied, with the spaces that they have."""
+    from markupsafe import escape  # noqa: PLC0415
+
+    return escape(_escaped(text))
 
 
 def _json(document: Any) -> str:

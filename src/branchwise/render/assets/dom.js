@@ -14,8 +14,14 @@ function h(tag, props = {}, ...children) {
     else if (name === "style") Object.assign(element.style, value);
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child || child === ""));
+  const content = children.flat().filter((child) => child || child === "");
+  element.append(...content.map((child) => (typeof child === "string" ? together(child) : child)));
   return element;
+}
+
+/** A text in which no line ends between a number and its sign: 72.3 %. */
+function together(text) {
+  return text.replace(/(?<=\d) (?=[%€$£¥])/g, "\u00a0");
 }
 
 /** A name on one line. */
