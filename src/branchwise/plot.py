@@ -20,7 +20,6 @@ from branchwise.render import scene as layout
 from branchwise.render.picture import CLASS_COLOURS, NUMBER_COLOUR, drawing, mixed
 from branchwise.render.scene import Scene, scene
 from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars
-from branchwise.shap.shap_figures import size as written_size
 from branchwise.shap.shap_values import ShapValues
 from branchwise.text import PICTURED_VALUES
 from branchwise.train.prune_model import PruningTable
@@ -173,7 +172,7 @@ def plot_shap(
         for k, name in enumerate(figure.series):
             middles = [at + (k + 0.5) * thick - 0.4 for at in range(n)]
             ax.barh(middles, figure.sizes[:, k], thick, label=name)
-        ax.set_xlabel(figure.label)
+        ax.set_xlabel(_plain_text(figure.label))
         if len(figure.series) > 1:
             ax.legend()
     else:
@@ -182,7 +181,7 @@ def plot_shap(
             ax.barh(at, end - start, left=start, color=colour)
         for at, text in enumerate(figure.written()):
             ax.annotate(
-                text,
+                _plain_text(text),
                 (max(figure.steps[at]), at),
                 (4, 0),
                 textcoords="offset points",
@@ -191,7 +190,7 @@ def plot_shap(
         ax.axvline(figure.base, color=_LINE, linestyle="--")
         ax.use_sticky_edges = False
         ax.margins(x=0.15)
-        ends = f"{written_size(figure.base)} to {written_size(figure.prediction)}"
+        ends = " to ".join(figure.ends())
         ax.set_xlabel(_plain_text(f"{figure.label}: {ends}"))
     ax.set_yticks(range(n), [_plain_text(name) for name in figure.names])
     ax.invert_yaxis()

@@ -7,7 +7,11 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pytest
 
-from branchwise import CARTClassifier, CARTRegressor, ID3Classifier
+from branchwise import CARTClassifier, CARTRegressor, ID3Classifier, fit_tree
+from branchwise.data.conventions.number_format import NumberFormat
+from branchwise.data.table_schema import Column, Schema
+from branchwise.model import Model
+from branchwise.recipe import Recipe
 from programs import IN_BROWSER, opened_browser  # noqa: F401  (a fixture)
 from viewer_pages import (
     BROKEN_WORDS,
@@ -93,7 +97,8 @@ def test_words_of_cards_and_of_the_panel(show, loans):
     page = show(loans)
     root = page.locator("#node-0 .line").inner_text()
     share = round(100 * loans.tree.weights[0].max() / loans.tree.weights[0].sum())
-    assert root == f"{share} % mixed_unk_fixation · 32,561"
+    # No line ends before the sign.
+    assert root == f"{share}\N{NO-BREAK SPACE}% mixed_unk_fixation · 32,561"
     # Keys lead through the tree without a click or a Tab before.
     page.keyboard.press("ArrowRight")
     assert page.locator("#node-1").get_attribute("aria-selected") == "true"
@@ -165,7 +170,7 @@ def test_the_picture_is_saved_as_it_is(show, tmp_path):
     assert "50 % no · 4" in texts
     assert "Which <b>?" in texts
     for line in page.locator(".card .line").all_inner_texts():
-        assert line in texts
+        assert line.replace("\N{NO-BREAK SPACE}", " ") in texts
     download = saved(page, "png")
     download.save_as(tmp_path / "tree.png")
     start = (tmp_path / "tree.png").read_bytes()[:24]
@@ -190,3 +195,30 @@ def test_leaves_of_numbers_are_tinted_by_their_mean(show):
     assert "·" in page.locator("#node-0 .line").inner_text()
     about = page.inner_text("#about")
     assert ".000" not in about  # no decimals of large variances
+
+
+def test_units_of_columns_and_of_the_target(show):
+    rate = Column("rate", "numeric", number_format=NumberFormat(percent=True))
+    amount = Column("amount", "numeric", number_format=NumberFormat(currency="€"))
+    table = {"rate": [0.01, 0.02, 0.0439, 0.07], "amount": [5.0, 9.0, 5.0, 9.0]}
+    recipe = Recipe("CART", "variance", branching="two-way")
+    tree = fit_tree(table, [0.1, 0.2, 0.3, 0.4], recipe).tree
+    columns, how = (rate, amount), NumberFormat(percent=True)
+    model = Model(Schema(columns, (), "gain", target_format=how), tree, recipe)
+    page = show(model)
+    edge = page.locator(".edge").first.inner_text()
+    assert edge.replace("\N{NO-BREAK SPACE}", " ") == "≤ 3.195 %"
+    legend = page.inner_text("#legend").replace("\N{NO-BREAK SPACE}", " ")
+    assert legend.strip() == "mean ± deviation, from 10 % to 40 %"
+    assert "standard deviation 11.2 %" in page.locator("#node-0").get_attribute(
+        "aria-label"
+    )
+    page.click("#tab-case")
+    assert page.locator(".field", has_text="rate (%)").count() == 1
+    page.locator(".field input").first.fill("4.39")
+    said = page.inner_text("#result").replace("\N{NO-BREAK SPACE}", " ")
+    assert "rate = 4.39 %" in said
+    assert "30 %" in said
+    page.click("#clear")
+    page.click("#fill")
+    assert page.locator(".field input").first.input_value() == "5.695"

@@ -241,7 +241,8 @@ def test_numbers_are_predicted_in_their_unit():
         assert leaf.search(view)
     assert re.search(r"then Income is [\d.]+ k€ on average", tree.rules().to_text())
     values = tree.shap(row).to_text()
-    assert values.count(" k€") == 2  # the base value and the prediction
+    # The base value, the prediction and what two columns contribute.
+    assert values.count(" k€") == 4
 
 
 def test_differences_of_models_have_the_labels(model):

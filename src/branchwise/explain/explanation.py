@@ -17,9 +17,10 @@ from branchwise.stats import check_level, mean_interval, share_interval
 from branchwise.text import SHOWN_VALUES
 from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.document import Document, as_text
-from branchwise.text.labels import class_called, target_title, target_unit
+from branchwise.text.label_words import target_unit
+from branchwise.text.labels import class_called, target_title
 from branchwise.text.predictions import deviation_of, label_of, reason
-from branchwise.text.words import amount, deviation, mean, share, word
+from branchwise.text.words import amount, share, word
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 
@@ -102,13 +103,14 @@ class Ending:
 
     def _numbers(self, level: str) -> str:
         weighted = "weighted " if self.weighted else ""
+        unit = target_unit(self.case.schema)
         spread = (
-            f"{weighted}mean {mean(float(self.label))}, {weighted}standard deviation "
-            f"{deviation(self.deviation or 0.0)}"
+            f"{weighted}mean {unit.mean(float(self.label))}, {weighted}standard "
+            f"deviation {unit.deviation(self.deviation or 0.0)}"
         )
         if self.interval is None:
             return f"{spread}; one case has no interval"
-        low, high = (mean(end) for end in self.interval)
+        low, high = map(unit.mean, self.interval)
         return f"{spread}; {level} interval of the mean (Student) {low} to {high}"
 
     def to_dict(self) -> dict[str, Any]:
@@ -259,7 +261,7 @@ def _steps(ending: Ending) -> Iterator[Block]:
 def prediction_words(prediction: Value, schema: Schema | None = None) -> str:
     """Write a prediction: a class in words, a number with the digits of a mean."""
     if isinstance(prediction, float):
-        return mean(prediction) + ("" if schema is None else target_unit(schema))
+        return target_unit(schema).mean(prediction)
     return word(prediction if schema is None else class_called(schema, prediction))
 
 

@@ -29,7 +29,7 @@ from branchwise.text.bounds import shown
 from branchwise.text.conditions import Condition, one_of
 from branchwise.text.document import Document
 from branchwise.text.label_words import called, title_of
-from branchwise.text.words import amount, listed, number, word
+from branchwise.text.words import amount, listed, word
 from branchwise.train.fitted_tree import FittedTree
 
 
@@ -63,6 +63,10 @@ class Change:
     def _bound(self, value: float) -> str:
         return word(called(self._of, value))
 
+    def _least(self, value: float) -> str:
+        """Write the lower of two bounds; the unit comes last."""
+        return word(called(self._of, value, with_unit=False))
+
     def _wanted(self) -> str:
         if self.new is None:
             return "missing"
@@ -71,7 +75,7 @@ class Change:
         if self.whole and {">", "<="} & bounds.keys():
             return _whole_words(above, at_most, self.conditions[0].of)
         if isinstance(above, (int, float)) and isinstance(at_most, (int, float)):
-            return f"more than {number(above)} and at most {self._bound(at_most)}"
+            return f"more than {self._least(above)} and at most {self._bound(at_most)}"
         if isinstance(above, (int, float)):
             return f"more than {self._bound(above)}"
         if isinstance(at_most, (int, float)):

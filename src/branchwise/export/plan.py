@@ -52,6 +52,7 @@ from branchwise.data.table_schema import Column, Schema, Value, ValueType
 from branchwise.errors import ExportError, counted
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
+from branchwise.text.label_words import NO_UNIT, Unit, target_unit
 from branchwise.text.labels import class_called, labels_in_words
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities
@@ -157,7 +158,8 @@ class Plan:
     tree, with the same fields, in ``trees``, and the nodes of all of them one after the
     other in ``nodes``; ``votes`` says that trees contribute classes only. ``weights``,
     ``divisor``, ``initial`` and ``link`` are those of rule 5, where it has them.
-    ``class_words`` is what the classes are called by their labels.
+    ``class_words`` is what the classes are called by their labels; ``unit`` is that of
+    predicted numbers.
     """
 
     target: str
@@ -177,6 +179,7 @@ class Plan:
     class_words: tuple[Value, ...] = dataclass_field(
         default=(), compare=False, repr=False
     )
+    unit: Unit = dataclass_field(default=NO_UNIT, compare=False, repr=False)
 
     @property
     def is_regression(self) -> bool:
@@ -265,6 +268,7 @@ def make_plan(
         recipe.unseen == "error",
         recipe.costs,
         class_words=_class_words(schema),
+        unit=target_unit(schema),
     )
 
 
@@ -292,6 +296,7 @@ def make_ensemble_plan(
         ),
         trees=plans,
         class_words=_class_words(schema),
+        unit=target_unit(schema),
         votes=recipe.voting == "hard",
     )
     if initial is not None:

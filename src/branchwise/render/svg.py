@@ -28,6 +28,7 @@ from branchwise.render.picture import (
 from branchwise.render.scene import LABEL, Scene, scene
 from branchwise.text import words
 from branchwise.text.as_html import macros, page
+from branchwise.text.label_words import Unit
 
 _MARGIN = 20.0
 #: The legend: height of a row, size of a square, whitespace, widest name.
@@ -165,7 +166,8 @@ def _legend(picture: Scene, space: float) -> tuple[list[tuple[float, str]], floa
     entries = [_entry("s h", 0.0, 12.0, target, 13.0)]
     start = entries[0][0] + _EMPTY
     if picture.scale is not None:
-        return [*entries, *_scale_entries(picture.scale, start)], _ROW + 10
+        low, high = map(Unit.of_fields(view).mean, picture.scale)
+        return [*entries, *_scale_entries(low, high, start)], _ROW + 10
     x, y = start, 0.0
     for colour, name in picture.class_names():
         text = fitted(name, _WIDEST_NAME, LABEL)
@@ -184,9 +186,8 @@ def _entry(kind: str, x: float, y: float, text: str, size: float) -> tuple[float
     return x + width, _text(kind, x, y, text)
 
 
-def _scale_entries(scale: tuple[float, float], x: float) -> Iterator[tuple[float, str]]:
+def _scale_entries(low: str, high: str, x: float) -> Iterator[tuple[float, str]]:
     """Yield the scale that the bars of numbers share, and what they show."""
-    low, high = (words.mean(number) for number in scale)
     right, line = _entry("s m", x, 12.0, low, LABEL)
     start = right + 8
     band = start + _SCALE_WIDTH / 3

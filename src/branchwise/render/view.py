@@ -35,6 +35,7 @@ from branchwise.render.picture import OTHERS, class_colours, variables
 from branchwise.text import SHOWN_VALUES, conditions, words
 from branchwise.text import as_html as html
 from branchwise.text.conditions import surrogates_of
+from branchwise.text.label_words import target_unit, unit_of
 from branchwise.text.predictions import (
     Reasons,
     deviation_of,
@@ -88,6 +89,7 @@ def view(
         "surrogates": _surrogates(schema, tree),
         "shortened": _shortened(schema, tree, max_values) if "branch" in wanted else {},
     }
+    seen |= target_unit(schema).fields
     if tree.is_weighted:
         seen["weighted"] = True
         seen["nodes"] |= _weighted_lists(tree)
@@ -116,8 +118,7 @@ def _column(column: Column, used: bool) -> dict[str, Any]:
         "used": used,
         "values": [words.word(value) for value in column.categories],
     }
-    if column.label is not None and column.label.unit:
-        described["unit"] = plain(column.label.unit)
+    described |= unit_of(column).fields
     if column.is_whole:
         described["number_kind"] = column.number_kind
     if column.date is not None:
@@ -166,7 +167,7 @@ def _makers(
         "prediction": lambda: [outcome(schema, tree, i) for i in every],
         "label": lambda: none if numbers else tree.label.tolist(),
         "summary": lambda: [prediction(schema, tree, i, reasons) for i in every],
-        "tally": lambda: [tally(tree, i, reasons) for i in every],
+        "tally": lambda: [tally(schema, tree, i, reasons) for i in every],
         "weight": lambda: _plain(tree.weights.sum(axis=1)),
         "weights": lambda: _plain(tree.weights),
         "probabilities": lambda: _probabilities(tree, recipe),

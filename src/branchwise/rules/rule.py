@@ -12,12 +12,11 @@ from branchwise.data.table_schema import Schema, Value
 from branchwise.stats import share_interval
 from branchwise.text.column_conditions import ColumnPath, restricted_path
 from branchwise.text.conditions import Condition, condition_of, said
-from branchwise.text.labels import class_called, target_title, target_unit
+from branchwise.text.label_words import NO_UNIT, Unit, target_unit
+from branchwise.text.labels import class_called, target_title
 from branchwise.text.predictions import Reasons, deviation_of, in_short, label_of
 from branchwise.text.words import (
     amount,
-    deviation,
-    mean,
     percent,
     percent_range,
     share,
@@ -62,7 +61,7 @@ class Rule:
     reason: str = field(default="", compare=False, repr=False)
     called: Value | None = field(default=None, compare=False, repr=False)
     #: Of a predicted number, after a space.
-    unit: str = field(default="", compare=False, repr=False)
+    unit: Unit = field(default=NO_UNIT, compare=False, repr=False)
     mean_interval: tuple[float, float] | None = field(
         default=None, compare=False, repr=False
     )
@@ -143,12 +142,16 @@ class Rule:
 
     def _prediction(self) -> str:
         if self.deviation is not None:
-            return f"{mean(float(self.label))}{self.unit}"
+            return self.unit.mean(float(self.label))
         return word(self.label if self.called is None else self.called)
 
     @property
     def _weighted(self) -> str:
         return "" if self.weight is None else "weighted "
+
+    def _spread(self) -> str:
+        spread = self.unit.deviation(self.deviation or 0.0)
+        return f"{self._weighted}standard deviation {spread}"
 
     def _support(self) -> str:
         if self.deviation is None:
@@ -158,8 +161,7 @@ class Rule:
             )
         cases = "case" if self.n == 1 else "cases"
         of = "" if self.weight is None else "weighted mean of "
-        spread = f"{self._weighted}standard deviation {deviation(self.deviation)}"
-        return f"{of}{amount(self.n)} {cases}, {spread}"
+        return f"{of}{amount(self.n)} {cases}, {self._spread()}"
 
     def _right(self, one: str, many: str) -> str:
         """Write how many cases have the rule's class, as far as that is known."""
@@ -178,8 +180,7 @@ class Rule:
         cases = "training case" if self.n == 1 else "training cases"
         pieces = []
         if self.deviation is not None:
-            spread = f"{self._weighted}standard deviation {deviation(self.deviation)}"
-            pieces.append(f"{amount(self.n)} {cases}, {spread}")
+            pieces.append(f"{amount(self.n)} {cases}, {self._spread()}")
         elif not self.n:
             pieces.append("no training case")
         else:
@@ -190,7 +191,7 @@ class Rule:
                 covered += f" cases, {percent(self.weight_coverage)} of all weight"
             pieces.append(covered)
         if self.interval is not None:
-            ends = " to ".join(map(mean, self.interval))
+            ends = " to ".join(map(self.unit.mean, self.interval))
             if self.deviation is None:
                 ends = percent_range(*self.interval)
             pieces.append(f"{percent(INTERVAL)} interval {ends}")

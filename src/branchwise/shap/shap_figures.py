@@ -10,31 +10,35 @@ import numpy as np
 from branchwise.data.arrays import Floats
 from branchwise.errors import counted
 from branchwise.render.charts import Series, axis, bar_chart, waterfall_chart
-from branchwise.text.words import rounded
+from branchwise.text.label_words import NO_UNIT, Unit
 
 #: Columns that are drawn before the rest is one bar.
 SHOWN_COLUMNS = 10
 _DIGITS = 4
 
 
-def size(value: float) -> str:
+def size(value: float, unit: Unit = NO_UNIT) -> str:
     """Write a value."""
-    return rounded(value, _DIGITS)
+    return unit.rounded(value, _DIGITS)
 
 
-def signed(value: float) -> str:
+def signed(value: float, unit: Unit = NO_UNIT) -> str:
     """Write a contribution with its sign."""
-    return f"{'+' if value > 0 else ''}{size(value)}"
+    return f"{'+' if value > 0 else ''}{size(value, unit)}"
 
 
 @dataclass(frozen=True)
 class Bars:
-    """The mean size of the values of columns: a series for each class, or one."""
+    """The mean size of the values of columns: a series for each class, or one.
+
+    The sizes are numbers of ``unit``, whose name is all that they lack.
+    """
 
     names: tuple[str, ...]
     series: tuple[str, ...]
     sizes: Floats
     label: str
+    unit: Unit = NO_UNIT
 
     @classmethod
     def of(
@@ -44,16 +48,18 @@ class Bars:
         order: Sequence[int],
         classes: Sequence[str],
         max_columns: int,
+        unit: Unit = NO_UNIT,
     ) -> Bars:
         """Take the largest columns in order; the others together are the last bar."""
         first, rest = list(order[:max_columns]), list(order[max_columns:])
-        by_class = sizes.reshape(len(names), -1)
+        by_class = unit.scaled(1.0) * sizes.reshape(len(names), -1)
         shown, listed = by_class[first], [names[at] for at in first]
         if rest:
             shown = np.vstack([shown, by_class[rest].sum(axis=0)])
             listed.append(counted(len(rest), "other column"))
-        label = "mean size of Shapley values"
-        return cls(tuple(listed), tuple(classes) or ("",), shown, label)
+        label = unit.named("mean size of Shapley values")
+        series = tuple(classes) or ("",)
+        return cls(tuple(listed), series, shown, label, Unit(unit.name))
 
     def to_svg(self, colours: Sequence[int] = ()) -> str:
         """Draw horizontal bars; on pages that have them, in the colours of classes."""
@@ -66,26 +72,35 @@ class Bars:
             )
             for k, name in enumerate(self.series)
         ]
-        written = [size(v) for v in self.sizes[:, 0]] if len(series) == 1 else []
+        written = [size(v, self.unit) for v in self.sizes[:, 0]]
         told = ", ".join(
             f"{name} {', '.join(map(size, line))}"
             for name, line in zip(self.names, self.sizes.tolist(), strict=True)
         )
         scale = axis(self.label, [0.0, float(self.sizes.max(initial=0.0))], least=0.0)
         return bar_chart(
-            "Shapley values of columns", told, self.names, scale, series, written
+            "Shapley values of columns",
+            told,
+            self.names,
+            scale,
+            series,
+            written if len(series) == 1 else [],
         )
 
 
 @dataclass(frozen=True)
 class Waterfall:
-    """From the base value to the prediction, column by column, the largest first."""
+    """From the base value to the prediction, column by column, the largest first.
+
+    All are numbers of ``unit``, whose name is all that they lack.
+    """
 
     names: tuple[str, ...]
     steps: tuple[tuple[float, float], ...]
     base: float
     prediction: float
     label: str
+    unit: Unit = NO_UNIT
 
     @classmethod
     def of(
@@ -95,10 +110,13 @@ class Waterfall:
         prediction: float,
         label: str,
         max_columns: int,
+        unit: Unit = NO_UNIT,
     ) -> Waterfall:
         """Take the first columns; the others together are the last step."""
-        shown = list(named[:max_columns])
-        rest = [value for _, value in named[max_columns:]]
+        scaled = [(name, unit.scaled(value)) for name, value in named]
+        base, prediction = unit.scaled(base), unit.scaled(prediction)
+        shown = scaled[:max_columns]
+        rest = [value for _, value in scaled[max_columns:]]
         if rest:
             shown.append((counted(len(rest), "other column"), sum(rest)))
         names, steps, at = [], [], base
@@ -106,11 +124,16 @@ class Waterfall:
             names.append(name)
             steps.append((at, at + value))
             at += value
-        return cls(tuple(names), tuple(steps), base, prediction, label)
+        named_only = Unit(unit.name)
+        return cls(tuple(names), tuple(steps), base, prediction, label, named_only)
 
     def written(self) -> list[str]:
         """Return the contributions in words."""
-        return [signed(end - start) for start, end in self.steps]
+        return [signed(end - start, self.unit) for start, end in self.steps]
+
+    def ends(self) -> tuple[str, str]:
+        """Return the base value and the prediction in words."""
+        return size(self.base, self.unit), size(self.prediction, self.unit)
 
     def to_svg(self) -> str:
         """Draw bars, each from where the one before it ends."""
@@ -119,13 +142,12 @@ class Waterfall:
             f"{name} {value}"
             for name, value in zip(self.names, self.written(), strict=True)
         )
-        label = f"{self.label}: {size(self.base)} to {size(self.prediction)}"
+        base, prediction = self.ends()
         return waterfall_chart(
             f"Shapley values: {self.label}",
-            f"base value {size(self.base)}, {told or 'nothing'}, prediction "
-            f"{size(self.prediction)}",
+            f"base value {base}, {told or 'nothing'}, prediction {prediction}",
             self.names,
-            axis(label, ends),
+            axis(f"{self.label}: {base} to {prediction}", ends),
             self.steps,
             self.written(),
         )

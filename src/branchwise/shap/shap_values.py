@@ -32,8 +32,8 @@ from branchwise.shap.shapley import Background, shapley_values
 from branchwise.text.as_html import as_html, asset
 from branchwise.text.blocks import Block, Heading, Paragraph, Table
 from branchwise.text.document import Document
-from branchwise.text.label_words import called, title_of
-from branchwise.text.labels import class_called, target_title, target_unit
+from branchwise.text.label_words import NO_UNIT, Unit, called, target_unit, title_of
+from branchwise.text.labels import class_called, target_title
 from branchwise.text.words import number, word
 from branchwise.threads import n_threads
 from branchwise.train.fitted_tree import FittedTree
@@ -220,7 +220,10 @@ class ShapValues(Framed, Document):
         sizes = self.importances.reshape(len(self.columns), -1)
         yield Table(
             ["column", *labels],
-            [[self._name(at), *map(size, sizes[at].tolist())] for at in self.order()],
+            [
+                [self._name(at), *(size(each, self._unit) for each in sizes[at])]
+                for at in self.order()
+            ],
         )
 
     def row_blocks(self) -> Iterator[Block]:
@@ -238,7 +241,7 @@ class ShapValues(Framed, Document):
                 [
                     [
                         self._name(at),
-                        signed(float(self.values[0, at])),
+                        signed(float(self.values[0, at]), self._unit),
                         self._cell(at),
                     ]
                     for at in some
@@ -264,8 +267,11 @@ class ShapValues(Framed, Document):
 
     def _predicted(self, value: Any) -> str:
         """Write a base value or a prediction, a number with its unit."""
-        unit = "" if self.schema is None else target_unit(self.schema)
-        return f"{size(float(value))}{'' if self.scale == 'margin' else unit}"
+        return size(float(value), self._unit)
+
+    @property
+    def _unit(self) -> Unit:
+        return NO_UNIT if self.scale == "margin" else target_unit(self.schema)
 
     @property
     def outcome(self) -> str:
@@ -289,13 +295,17 @@ class ShapValues(Framed, Document):
                 if (value := values[at])
             ]
             base, prediction = float(one.base_values), float(one.predictions[0])
-            return Waterfall.of(named, base, prediction, one.outcome, max_columns)
+            outcome = one.outcome
+            return Waterfall.of(
+                named, base, prediction, outcome, max_columns, self._unit
+            )
         return Bars.of(
             [self._name(at) for at in range(len(self.columns))],
             self.importances,
             self.order(),
             [self._class(label) for label in self.classes],
             max_columns,
+            self._unit,
         )
 
     def to_svg(self, max_columns: int = SHOWN_COLUMNS) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from branchwise.data.table_schema import Schema
+from branchwise.data.table_schema import Schema, Value
 from branchwise.steps.formulas import (
     SHOWN_TERMS,
     Figures,
@@ -33,7 +33,8 @@ from branchwise.text.blocks import (
     Table,
 )
 from branchwise.text.conditions import Condition, phrase, without_column
-from branchwise.text.words import mean, word
+from branchwise.text.label_words import Unit, called, target_unit
+from branchwise.text.words import word
 from branchwise.threads import cached_property
 from branchwise.train.fitted_tree import FittedTree
 
@@ -65,6 +66,16 @@ class Context:
         """The classes in words."""
         return [word(label) for label in self.schema.classes]
 
+    @property
+    def unit(self) -> Unit:
+        """The unit of predicted numbers."""
+        return target_unit(self.schema)
+
+    def threshold_words(self, name: str, threshold: Value) -> str:
+        """Write a threshold of a column with its unit."""
+        column = next((c for c in self.schema.columns if c.name == name), None)
+        return word(called(column, threshold))
+
     @cached_property
     def say(self) -> Any:
         """The sentences, as functions of nodes and candidates."""
@@ -75,6 +86,8 @@ class Context:
             bars=bars,
             figures=figures,
             count=count,
+            unit=self.unit,
+            threshold_words=self.threshold_words,
             is_regression=bars.criterion in ("variance", "poisson"),
         )
 
@@ -321,7 +334,7 @@ def _row(
         cells.append(count(sum(group.weights[shown:])))
     cells += [count(group.weight)] if weighted else []
     cells.append(count(group.cases))
-    cells += [mean(group.mean)] if group.mean is not None else []
+    cells += [context.unit.mean(group.mean)] if group.mean is not None else []
     cells += [context.figures(group.impurity)] if impure else []
     return tuple(cells)
 
@@ -356,7 +369,7 @@ def _thresholds(candidate: Candidate, context: Context) -> Table:
     ratio = context.bars.criterion == "gain_ratio"
     rows = [
         (
-            word(threshold.threshold),
+            context.threshold_words(candidate.column, threshold.threshold),
             count(threshold.left),
             count(threshold.right),
             context.figures(threshold.gain),

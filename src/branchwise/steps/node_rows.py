@@ -13,6 +13,7 @@ from branchwise.steps.numbers import NodeRows
 from branchwise.text.blocks import TreeLine, TreeLines
 from branchwise.text.bounds import shown
 from branchwise.text.conditions import condition_of, phrase, without_column
+from branchwise.text.label_words import called, target_unit
 from branchwise.text.predictions import prediction
 from branchwise.text.words import number, word
 from branchwise.train.fitted_tree import FittedTree
@@ -52,7 +53,9 @@ def _cells(model: FittedTree, training: Training, row: int) -> tuple[str, ...]:
         cells.append(_cell(column, values[row].item()))
     target = training.target[row].item()
     classes = model.schema.classes
-    cells.append(word(classes[target]) if classes else number(target))
+    unit = target_unit(model.schema)
+    written = unit.behind(unit.exact(target)) if not classes else word(classes[target])
+    cells.append(written)
     if training.weights is not None:
         cells.append(number(float(training.weights[row])))
     return tuple(cells)
@@ -60,7 +63,7 @@ def _cells(model: FittedTree, training: Training, row: int) -> tuple[str, ...]:
 
 def _cell(column: Column, value: float) -> str:
     if column.is_numeric:
-        return "" if np.isnan(value) else word(shown(column, value))
+        return "" if np.isnan(value) else word(called(column, shown(column, value)))
     known = 0 <= value < len(column.categories)
     return word(column.categories[int(value)]) if known else ""
 

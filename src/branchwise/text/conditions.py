@@ -47,15 +47,15 @@ class Condition:
         Of whole numbers those above 3 are ``>=`` 4, and those above 3 and at most 7
         ``from`` 4 to 7; 0 and 1 are ``=``; numbers that are dates are these; a long
         list is ``not in`` the other values. Ordered values that follow one another are
-        bounds. A column with a label has its title, its unit and its words.
+        bounds. A column has its title, its unit and its words.
         """
-        written = self._written
-        if self.of is None or self.of.label is None:
+        written, of = self._written, self.of
+        if of is None or (of.label is None and of.number_format is None):
             return written
         from branchwise.text.label_words import title_of, values_called  # noqa: PLC0415
 
-        name = title_of(self.of, written.column)
-        value = values_called(self.of, written.op, written.value)
+        name = title_of(of, written.column)
+        value = values_called(of, written.op, written.value)
         # Without its column it is not worded again.
         return replace(written, column=name, value=value, of=None)
 

@@ -16,11 +16,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.descriptions import LONGEST_LABEL, ColumnLabel
 from branchwise.data.table_schema import (
     Column,
     Schema,
     Value,
+    Written,
     check_names,
     nearest_name,
 )
@@ -52,14 +54,6 @@ def titles_of(schema: Schema | None, names: Iterable[str]) -> list[str]:
     return [word(title) for title in called_columns(schema, names)]
 
 
-def target_unit(schema: Schema) -> str:
-    """Return the unit of predicted numbers, after a space; else nothing."""
-    label = schema.target_label
-    if schema.classes or label is None or not label.unit:
-        return ""
-    return f" {label.unit}"
-
-
 def class_called(schema: Schema, label: Value) -> Value:
     """Return what a class, or a predicted number, is called."""
     labels = schema.target_label
@@ -70,16 +64,21 @@ def class_called(schema: Schema, label: Value) -> Value:
 
 def labels_in_words(schema: Schema) -> str:
     """Return all labels in a line, for comments of programs; nothing without any."""
-    pairs = [(c.name, c.label, c.categories) for c in schema.columns]
-    pairs.append((schema.target or "target", schema.target_label, schema.classes))
+    pairs: list[tuple[str, ColumnLabel | None, tuple[Value, ...], Written | None]] = [
+        (c.name, c.label, c.categories, c.number_format) for c in schema.columns
+    ]
+    own = schema.target_label, schema.classes, schema.target_format
+    pairs.append((schema.target or "target", *own))
     found = []
-    for name, label, values in pairs:
+    for name, label, values, how in pairs:
         if label is None:
             continue
         words = zip(values, label.words, strict=False)
         codes = [f"{word(value)}: {word(name)}" for value, name in words if name]
         title = f" is {word(label.title)}" if label.title else ""
         unit = f" in {word(label.unit)}" if label.unit else ""
+        if isinstance(how, NumberFormat) and how.percent:
+            unit = " as a share (0.12 is 12 %)"
         listed = f" ({', '.join(codes)})" if codes else ""
         found.append(f"{word(name)}{title}{unit}{listed}")
     return "; ".join(found)

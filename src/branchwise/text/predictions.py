@@ -16,11 +16,10 @@ import numpy as np
 from branchwise.data.arrays import Floats, first_best_of_rows
 from branchwise.data.table_schema import Schema, Value
 from branchwise.recipe import Recipe
+from branchwise.text.label_words import target_unit
 from branchwise.text.words import (
     amount,
     cases,
-    deviation,
-    mean,
     percent,
     rounded,
     share,
@@ -110,9 +109,7 @@ def outcome(schema: Schema, tree: Tree, node: int) -> str:
     label = label_of(schema, tree, node)
     if not tree.is_regression:
         return word(label)
-    named = schema.target_label
-    unit = f" {named.unit}" if named is not None and named.unit else ""
-    return f"{mean(float(label))}{unit}"
+    return target_unit(schema).mean(float(label))
 
 
 @dataclass(frozen=True)
@@ -167,13 +164,17 @@ def _outcome(
     if tree.is_regression:
         if tree.is_weighted:
             count = f"weighted mean of {cases(support.cases)}"
-        apart = f", ± {deviation(spread)}" if spread else ""
-        return f"{said} ({count}{apart})"
+        return f"{said} ({count}{_apart(schema, spread)})"
     if errors := support.errors(int(tree.label[node])):
         known = support.counts is not None
         count = f"{count}/{amount(errors)}" if known else cases(support.cases)
     notes = [count, *_notes(tree, node, support, reasons)]
     return f"{said} ({', '.join(notes)})"
+
+
+def _apart(schema: Schema, spread: float) -> str:
+    """Write a deviation, unless there is none."""
+    return f", ± {target_unit(schema).deviation(spread)}" if spread else ""
 
 
 def _notes(
@@ -197,14 +198,13 @@ def in_short(reason: str) -> str:
     return reason.partition(":")[0]
 
 
-def tally(tree: Tree, node: int, reasons: Reasons | None = None) -> str:
+def tally(schema: Schema, tree: Tree, node: int, reasons: Reasons | None = None) -> str:
     """Write the cases of a node and its errors or deviation, without the prediction."""
     support = _support(tree, node)
     count = cases(support.cases)
     if tree.is_regression:
         weighted = ", weighted" if tree.is_weighted else ""
-        spread = deviation_of(tree, node)
-        return f"{count}{weighted}" + (f", ± {deviation(spread)}" if spread else "")
+        return f"{count}{weighted}{_apart(schema, deviation_of(tree, node) or 0.0)}"
     pieces = [count]
     errors = support.errors(int(tree.label[node]))
     if errors and support.counts is not None:

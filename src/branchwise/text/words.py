@@ -19,10 +19,10 @@ _QUOTES = "'\""
 
 
 #: Digits of a mean and of a deviation.
-_MEAN_DIGITS = 5
+MEAN_DIGITS = 5
 
 
-_DEVIATION_DIGITS = 3
+DEVIATION_DIGITS = 3
 
 
 def listed(values: Sequence[Value], limit: int = SHOWN_VALUES) -> str:
@@ -105,12 +105,12 @@ def rounded(value: float, digits: int) -> str:
 
 def mean(value: float) -> str:
     """Write the mean that a leaf predicts."""
-    return rounded(value, _MEAN_DIGITS)
+    return rounded(value, MEAN_DIGITS)
 
 
 def deviation(value: float) -> str:
     """Write a standard deviation."""
-    return rounded(value, _DEVIATION_DIGITS)
+    return rounded(value, DEVIATION_DIGITS)
 
 
 def share(piece: float, whole: float) -> str:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from branchwise.data.table_schema import Column, Schema
 from branchwise.errors import quoted
 from branchwise.recipe import Recipe
-from branchwise.text.words import mean, number, percent
+from branchwise.text.label_words import target_unit
+from branchwise.text.words import number, percent
 from branchwise.train.missing_totals import (
     MissingTotals,
     TotalsOf,
@@ -78,7 +79,8 @@ def _one_leaf(schema: Schema, tree: Tree, recipe: Recipe) -> Iterator[FitFinding
     shares = tree.weights[0] / tree.weights[0].sum()
     largest = float(shares.max())
     if tree.mean is not None and tree.deviation is not None:
-        same, pure = mean(float(tree.mean[0])), not tree.deviation[0]
+        same = target_unit(schema).mean(float(tree.mean[0]))
+        pure = not tree.deviation[0]
         predicted = f"it predicts the mean, {same}, for every row"
     else:
         same, pure = repr(schema.classes[int(shares.argmax())]), largest == 1.0

@@ -19,7 +19,8 @@ from branchwise.engines.memory import Training
 from branchwise.grow.counts import Counts
 from branchwise.grow.protocol import Engine
 from branchwise.recipe import Recipe
-from branchwise.text.words import mean, percent
+from branchwise.text.label_words import target_unit
+from branchwise.text.words import percent
 from branchwise.tree.tree import Tree
 
 #: Missing values tell of the target what is at least this share of its impurity ...
@@ -73,9 +74,10 @@ class MissingTotals(NamedTuple):
         """Say how the target differs."""
         known, missing = self.totals
         if self.is_regression:
+            unit = target_unit(schema)
             return (
-                f"the mean is {mean(missing[1] / missing[0])} where {name!r} is "
-                f"missing, {mean(known[1] / known[0])} where it is known"
+                f"the mean is {unit.mean(missing[1] / missing[0])} where {name!r} is "
+                f"missing, {unit.mean(known[1] / known[0])} where it is known"
             )
         shares = self.totals / self.totals.sum(axis=1, keepdims=True)
         label = int(np.argmax(np.abs(shares[1] - shares[0])))

@@ -27,8 +27,9 @@ from branchwise.text.bounds import plain_value
 from branchwise.text.column_conditions import path_to
 from branchwise.text.conditions import Condition, phrase
 from branchwise.text.document import Document
+from branchwise.text.label_words import target_unit
 from branchwise.text.labels import class_called, target_title
-from branchwise.text.words import mean, share, word
+from branchwise.text.words import share, word
 
 #: Conditions that are shown; to_dict() has all of them.
 _SHOWN_CONDITIONS = 10
@@ -116,11 +117,12 @@ class ForestExplanation(Document):
         level = share(self.level, 1)
         n_trees = counted(len(self.trees), "tree")
         if not self.votes:
-            low, high = min(self.trees), max(self.trees)
-            words = f"{n_trees} predict {mean(float(low))} to {mean(float(high))}"
+            low, high, unit = min(self.trees), max(self.trees), target_unit(self.schema)
+            ends = " to ".join(map(unit.mean, (float(low), float(high))))
+            words = f"{n_trees} predict {ends}"
             if self.interval is None:
                 return f"{words}."
-            ends = " to ".join(map(mean, self.interval))
+            ends = " to ".join(map(unit.mean, self.interval))
             return f"{words}; {level} interval of the target {ends}."
         votes = sorted(
             (pair for pair in self.votes.items() if pair[1]), key=lambda pair: -pair[1]

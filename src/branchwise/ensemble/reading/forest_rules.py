@@ -43,8 +43,9 @@ from branchwise.rules.rule_list import weighted
 from branchwise.rules.rule_set import Rules
 from branchwise.stats import mean_interval
 from branchwise.text.conditions import Condition
+from branchwise.text.label_words import target_unit
 from branchwise.text.labels import class_called, target_title
-from branchwise.text.words import mean, percent, share, word
+from branchwise.text.words import percent, share, word
 from branchwise.tree.apply import predicted_classes
 
 #: Rules that are judged for each one that is wanted, the most frequent first.
@@ -103,8 +104,8 @@ class ForestRules(Rules):
     @property
     def _default(self) -> str:
         if self._ensemble.is_regression:
-            return mean(float(self.default))
-        return word(self.default)
+            return target_unit(self.schema).mean(float(self.default))
+        return word(class_called(self.schema, self.default))
 
     def predict(self, X: object) -> NDArray[np.generic]:
         """Return the most probable class, or the expected number, of each row."""
@@ -395,6 +396,7 @@ def _mean_rule(
         total=float(outside.sum()),
         target=target_title(ensemble.schema),
         mean_interval=mean_interval(middle, deviation, n, INTERVAL),
+        unit=target_unit(ensemble.schema),
     )
     if not weighted(rows.weight):
         return rule

@@ -18,6 +18,11 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 from branchwise.errors import ExportError, ParameterError, counted
 from branchwise.export.base import Options, Target
+from branchwise.export.excel.cell_formats import (
+    PROBABILITY,
+    input_format,
+    prediction_format,
+)
 from branchwise.export.excel.ensemble_sheet import EnsembleSteps, rounding
 from branchwise.export.excel.serial_dates import cell_format, check_dates_held
 from branchwise.export.excel.sheets import (
@@ -78,7 +83,7 @@ def write(plan: Plan, options: Options) -> bytes:
         ],
         [*(_width(str(name)) for name in [*inputs, *predictions]), *([70] * len(rule))],
         texts,
-        percent_columns=frozenset(range(first, first + len(plan.classes))),
+        number_formats=_predicted(plan, first - 1),
         inputs=[_input(at, field, plan) for at, field in enumerate(plan.fields)],
     )
     paths = [steps.header(), *(steps.row(r) for r in rows)]
@@ -99,8 +104,16 @@ def _input(at: int, field: Field, plan: Plan) -> Input:
     if field.date is not None:
         return Input(date_format=cell_format(field.date))
     if not field.values:
-        return Input()
+        return Input(number_format=input_format(field))
     return Input(f"known_{at + 1}", field.kind == "text", plan.rejects_unseen)
+
+
+def _predicted(plan: Plan, column: int) -> dict[int, str]:
+    """Return how predicted numbers are shown, or the probabilities beside classes."""
+    first, n_classes = column + 1, len(plan.classes)
+    shown = prediction_format(plan)
+    number = {} if shown is None else {column: shown}
+    return dict.fromkeys(range(first, first + n_classes), PROBABILITY) | number
 
 
 def _value_names(plan: Plan) -> dict[str, str]:

@@ -11,7 +11,7 @@ import re
 import shutil
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.util import find_spec
@@ -67,27 +67,29 @@ class Input:
     """A column to fill in: numbers, or one of the values in cells that have a name.
 
     ``known`` is that name, None for numbers; ``strict`` refuses any other value. A
-    column of dates has a ``date_format``.
+    column of dates has a ``date_format``, one of numbers may have a ``number_format``.
     """
 
     known: str | None = None
     exact: bool = True
     strict: bool = False
     date_format: str | None = None
+    number_format: str | None = None
 
 
 @dataclass
 class Sheet:
     """A sheet: rows of cells, the width of its columns, and the kinds of their cells.
 
-    ``inputs`` are the columns to fill in, from the first one on.
+    ``inputs`` are the columns to fill in, from the first one on; ``number_formats`` is
+    how the numbers of other columns are shown.
     """
 
     name: str
     rows: list[list[Content]]
     widths: Sequence[int] = ()
     text_columns: frozenset[int] = field(default_factory=frozenset)
-    percent_columns: frozenset[int] = field(default_factory=frozenset)
+    number_formats: Mapping[int, str] = field(default_factory=dict)
     wrapped_columns: frozenset[int] = field(default_factory=frozenset)
     inputs: Sequence[Input] = ()
     technical: bool = False
@@ -172,7 +174,6 @@ def workbook(sheets: Sequence[Sheet], names: dict[str, str] | None = None) -> by
         book.set_properties({"created": _CREATED})
         text = book.add_format({"num_format": "@"})
         header = book.add_format({"num_format": "@", "bold": True, "bottom": 1})
-        percent = book.add_format({"num_format": "0.0%"})
         wrapped = book.add_format({"text_wrap": True, "valign": "top"})
         for sheet in sheets:
             page = book.add_worksheet(sheet.name)
@@ -184,12 +185,15 @@ def workbook(sheets: Sequence[Sheet], names: dict[str, str] | None = None) -> by
                 page.fit_to_pages(1, 0)
             kinds = dict.fromkeys(sheet.text_columns, text)
             for column, of_column in enumerate(sheet.inputs):
-                if of_column.date_format is not None:
-                    shown = {"num_format": of_column.date_format}
-                    kinds[column] = book.add_format(shown)
+                shown = of_column.date_format or of_column.number_format
+                if shown is not None:
+                    kinds[column] = book.add_format({"num_format": shown})
             for column, width in enumerate(sheet.widths):
                 page.set_column(column, column, width, kinds.get(column))
-            styles = dict.fromkeys(sheet.percent_columns, percent)
+            styles = {
+                column: book.add_format({"num_format": shown})
+                for column, shown in sheet.number_formats.items()
+            }
             styles |= dict.fromkeys(sheet.wrapped_columns, wrapped)
             for number, cells in enumerate(sheet.rows):
                 for column, content in enumerate(cells):

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from branchwise.data.table_schema import Column, Value
 from branchwise.errors import plain
+from branchwise.export.excel.cell_formats import PROBABILITY, prediction_format
 from branchwise.export.excel.sheets import Content, Sheet
 from branchwise.export.plan import Field, Plan
 from branchwise.text.column_conditions import ColumnPath, restricted_path
 from branchwise.text.conditions import condition_on, phrase
+from branchwise.text.label_words import title_of, unit_of
 from branchwise.text.words import word
 
 #: Nodes of the trees, above which a workbook has no rules in words.
@@ -33,12 +35,10 @@ def has_rules(plan: Plan) -> bool:
 
 def column_heading(field: Field) -> str:
     """Return the name of a column to fill in, after its title and its unit."""
-    label = None if field.schema_column is None else field.schema_column.label
-    if label is None:
-        return field.name
-    unit = f", {label.unit}" if label.unit else ""
-    name = f" ({field.name})" if label.title else ""
-    return f"{label.title or field.name}{unit}{name}"
+    title = title_of(field.schema_column, field.name)
+    unit = unit_of(field.schema_column).name
+    name = f" ({field.name})" if title != field.name else ""
+    return f"{title}{f', {unit}' if unit else ''}{name}"
 
 
 def class_heading(plan: Plan, code: int) -> Value:
@@ -116,11 +116,16 @@ def rules_sheet(plan: Plan) -> Sheet:
             mine: list[Content] = [number] if plan.trees else []
             rows.append([*mine, _in_words(path), said, *node.probabilities])
     at = len(first)
+    probabilities = range(at + 2, at + 2 + len(classes))
+    shown = dict.fromkeys(probabilities, PROBABILITY)
+    means = prediction_format(plan) if plan.link is None else None
+    if means is not None:
+        shown[at + 1] = means
     return Sheet(
         "Rules",
         rows,
         [*([6] * at), _RULE_WIDTH, _CELL_WIDTH, *(_CELL_WIDTH + 8 for _ in classes)],
-        percent_columns=frozenset(range(at + 2, at + 2 + len(classes))),
+        number_formats=shown,
         wrapped_columns=frozenset([at]),
     )
 

@@ -10,7 +10,8 @@ function buildForm() {
     if (!column.used) return;
     const control = column.kind === "numeric" ? numberField(at) : valueField(column, at);
     fields.set(at, control);
-    const name = h("span", { title: column.name }, bdi(column.name));
+    const title = column.unit ? `${column.name} (${column.unit})` : column.name;
+    const name = h("span", { title }, bdi(title));
     form.append(h("label", { class: "field" }, name, control));
   });
   if (!fields.size) form.append(muted("This tree has no split: all cases get the same prediction."));
@@ -57,16 +58,26 @@ function rowOfForm() {
       if (value.trim() && row[at] === null) return null;
       continue;
     }
-    if (value !== "" && value !== MISSING_CELL) row[at] = Number(value);
+    if (value !== "" && value !== MISSING_CELL) row[at] = typedNumber(at, value);
   }
   return row;
 }
 
+/** The number, or the code, of what is typed; in a column of shares that is per cent. */
+function typedNumber(at, text) {
+  return Number(DATA.columns[at].percent ? moved(text, -PERCENT_POWER) : text);
+}
+
+/** What to type for a number or a code. */
+function typedText(at, value) {
+  const { date, percent: shares } = DATA.columns[at];
+  if (date) return dateText(value, date);
+  return shares ? moved(String(value), PERCENT_POWER) : String(value);
+}
+
 function fillForm(row) {
   for (const [at, control] of fields) {
-    const { date } = DATA.columns[at];
-    const word = date && row[at] !== null ? dateText(row[at], date) : String(row[at]);
-    control.value = row[at] === null ? emptyCell(control) : word;
+    control.value = row[at] === null ? emptyCell(control) : typedText(at, row[at]);
   }
   tryCase();
 }
@@ -125,7 +136,7 @@ function showWay(arrivals) {
 }
 
 function resultOf(row, { arrivals, probabilities, label, number: mean }) {
-  const said = NUMBERS ? rounded(mean, 6) : DATA.classes[label];
+  const said = NUMBERS ? targetNumber(mean, 6) : DATA.classes[label];
   const dot = NUMBERS ? null : swatch(colourOf(label));
   const nodes = `${grouped(arrivals.length)} nodes`;
   const divided = `The case is divided: it arrives at ${nodes}, whose predictions are averaged.`;
@@ -153,7 +164,7 @@ function contributions(row, label) {
   const valueOf = NUMBERS ? (node) => DATA.mean[node] : (node) => classProbabilities(node)[label];
   const { base, values } = shapleyOf(row, valueOf);
   const total = base + sum(values);
-  const written = NUMBERS ? (value) => rounded(value, 5) : (value) => percent(value, 1);
+  const written = NUMBERS ? (value) => targetNumber(value, 5) : (value) => percent(value, 1);
   const most = Math.max(...values.map(Math.abs));
   const told = [...fields.keys()].filter((at) => Math.abs(values[at]) > 1e-9 * most);
   told.sort((one, other) => Math.abs(values[other]) - Math.abs(values[one]) || one - other);
@@ -184,7 +195,7 @@ function contribution(share) {
 }
 
 function signed(value) {
-  const size = NUMBERS ? rounded(Math.abs(value), 4) : `${rounded(100 * Math.abs(value), 3)} %`;
+  const size = NUMBERS ? targetNumber(Math.abs(value), 4) : `${rounded(100 * Math.abs(value), 3)} %`;
   return `${value > 0 ? "+" : "−"}${size}`;
 }
 

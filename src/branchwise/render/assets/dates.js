@@ -7,10 +7,10 @@ const DATE_PATTERN =
 
 /** A number of a column as it is written: that of a date as the date. */
 function cellWords(column, value) {
-  const { date, unit, feature } = DATA.columns[column];
+  const { date, feature } = DATA.columns[column];
   if (date) return dateText(value, date);
   if (feature === "weekday") return WEEKDAYS[value - 1] ?? number(value);
-  return unit ? `${number(value)} ${unit}` : number(value);
+  return exactInUnit(value, DATA.columns[column]);
 }
 
 /** The date, or the time, that contains a number of units. */

@@ -154,7 +154,7 @@ function titleOf(node) {
 function lineOf(node) {
   const all = TREE.cases[node];
   if (NUMBERS) {
-    const spread = DATA.deviation[node] ? `± ${rounded(DATA.deviation[node], 3)}` : "";
+    const spread = DATA.deviation[node] ? `± ${targetNumber(DATA.deviation[node], 3)}` : "";
     const mean = isLeaf(node) ? "" : DATA.prediction[node];
     const said = [mean, spread].filter(Boolean).join(" ");
     return [said, counted(all, "case")].filter(Boolean).join(" · ");

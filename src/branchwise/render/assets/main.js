@@ -158,7 +158,7 @@ function buildLegend() {
   const key = (...parts) => byId("legend").append(h("span", { class: "key" }, ...parts));
   if (NUMBERS) {
     const marks = [h("i", { class: "band wide" }), h("i", { class: "mean middle" })];
-    const ends = `from ${rounded(TREE.low, 3)} to ${rounded(TREE.high, 3)}`;
+    const ends = `from ${targetNumber(TREE.low, 3)} to ${targetNumber(TREE.high, 3)}`;
     const mean = WEIGHTED ? "weighted mean" : "mean";
     key(h("span", { class: "scale small" }, marks), ` ${mean} ± deviation, ${ends}`);
     return;

@@ -100,11 +100,11 @@ function largestFirst(amounts) {
 }
 
 function numbersOf(node) {
-  const [low, high] = [TREE.low, TREE.high].map((end) => h("span", {}, rounded(end, 4)));
+  const [low, high] = [TREE.low, TREE.high].map((end) => h("span", {}, targetNumber(end, 4)));
   const weighted = WEIGHTED ? "weighted " : "";
   const rows = [
     tableRow(`${weighted}mean`, cell(DATA.prediction[node])),
-    tableRow(`${weighted}standard deviation`, cell(rounded(DATA.deviation[node], 4))),
+    tableRow(`${weighted}standard deviation`, cell(targetNumber(DATA.deviation[node], 4))),
     tableRow("cases", cell(cases(TREE.cases[node]))),
     tableRow("share of all cases", cell(percent(TREE.cases[node], TREE.cases[0]))),
   ];

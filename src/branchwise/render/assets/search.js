@@ -24,7 +24,7 @@ function matches(node, wanted, named, says) {
   const column = TREE.column[node];
   if (column >= 0 && named[column]) return true;
   if (isLeaf(node)) {
-    const said = NUMBERS ? DATA.prediction[node].includes(wanted) : says[DATA.label[node]];
+    const said = NUMBERS ? DATA.prediction[node].toLowerCase().includes(wanted) : says[DATA.label[node]];
     if (said) return true;
   }
   return node > 0 && branchText(node).includes(wanted);
@@ -32,7 +32,7 @@ function matches(node, wanted, named, says) {
 
 function branchText(node) {
   const condition = conditionOf(node);
-  if (condition.op !== "in") return edgeOf(node);
+  if (condition.op !== "in") return edgeOf(node).toLowerCase();
   const { values } = DATA.columns[condition.column];
   return condition.codes.map((code) => values[code]).join("\n").toLowerCase();
 }

@@ -24,6 +24,41 @@ function rounded(value, digits) {
   return String(Number(value.toFixed(places)));
 }
 
+/** A number with its decimal point moved, digit by digit: 0.0439 by two is 4.39. */
+function moved(text, places) {
+  const [mantissa, power = "0"] = text.replace(/^-/, "").toLowerCase().split("e");
+  const [whole, fraction = ""] = mantissa.split(".");
+  const all = whole + fraction;
+  const first = all.search(/[1-9]/);
+  if (first < 0) return "0";
+  const digits = all.slice(first).replace(/0+$/, "");
+  const exponent = whole.length - 1 - first + Number(power) + places;
+  const minus = text.startsWith("-") ? "-" : "";
+  if (exponent < -4 || exponent > 15) {
+    const rest = digits.length > 1 ? `.${digits.slice(1)}` : "";
+    const size = String(Math.abs(exponent)).padStart(2, "0");
+    return `${minus}${digits[0]}${rest}e${exponent < 0 ? "-" : "+"}${size}`;
+  }
+  if (exponent < 0) return `${minus}0.${"0".repeat(-exponent - 1)}${digits}`;
+  const before = digits.slice(0, exponent + 1).padEnd(exponent + 1, "0");
+  const after = digits.slice(exponent + 1);
+  return `${minus}${before}${after ? `.${after}` : ""}`;
+}
+
+const PERCENT_POWER = 2;
+
+/** A number of a column with its unit; shares in per cent, with the digits that decide. */
+function exactInUnit(value, { unit, percent: shares }) {
+  const written = shares ? moved(number(value), PERCENT_POWER) : number(value);
+  return unit ? `${written} ${unit}` : written;
+}
+
+/** A predicted number, or a distance of such, with so many digits and the unit. */
+function targetNumber(value, digits) {
+  const written = rounded(DATA.percent ? value * 10 ** PERCENT_POWER : value, digits);
+  return DATA.unit ? `${written} ${DATA.unit}` : written;
+}
+
 /** A weight: whole numbers as such, others with two decimals at most. */
 function amount(weight) {
   if (weight && (weight < 0.01 || weight >= 1e15)) return rounded(weight, 3);
@@ -183,7 +218,7 @@ function supportOf(node, write = cases) {
   const all = TREE.cases[node];
   const noun = all === 1 ? "case" : "cases";
   if (NUMBERS) {
-    const spread = `standard deviation ${rounded(DATA.deviation[node], 3)}`;
+    const spread = `standard deviation ${targetNumber(DATA.deviation[node], 3)}`;
     if (WEIGHTED) return `weighted mean of ${write(all)} ${noun}, weighted ${spread}`;
     return `${write(all)} ${noun}, ${spread}`;
   }
