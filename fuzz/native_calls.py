@@ -296,6 +296,23 @@ def csv_call(rng: np.random.Generator) -> Call:
     }
 
 
+def hash_call(rng: np.random.Generator) -> Call:
+    """Return a call that samples memory."""
+    return "sampled_hash", {"buffers": some_memory(rng)}
+
+
+def same_call(rng: np.random.Generator) -> Call:
+    """Return a call that compares memory."""
+    return "same_bytes", {"one": some_memory(rng), "other": some_memory(rng)}
+
+
+def some_memory(rng: np.random.Generator) -> list[np.ndarray]:
+    """Return arrays of different lengths and types."""
+    kinds = np.uint8, np.float64, np.int32
+    lengths = rng.integers(0, 200, int(rng.integers(0, 4)))
+    return [np.ones(n, dtype=kinds[int(rng.integers(0, 3))]) for n in lengths]
+
+
 def a_set(rng: np.random.Generator, n_sets: int, n_rows: int) -> np.ndarray:
     """Return sets of rows as bits, 64 a word, a word more than is needed."""
     sets = np.zeros((n_sets, 64 * (n_rows // 64 + 2)), dtype=bool)
@@ -330,7 +347,17 @@ def chosen_rules_call(rng: np.random.Generator) -> Call:
 
 
 MAKERS = (grow_call, grow_call, prune_call, walk_call, tally_call, texts_call)
-MAKERS = (*MAKERS, cells_call, csv_call, grow_call, prune_call, prune_call, walk_call)
+MAKERS = (
+    *MAKERS,
+    cells_call,
+    csv_call,
+    hash_call,
+    same_call,
+    grow_call,
+    prune_call,
+    prune_call,
+    walk_call,
+)
 MAKERS = (*MAKERS, count_rules_call, chosen_rules_call)
 MAKERS = (*MAKERS, numbers_call, numbers_call)
 

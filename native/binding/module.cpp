@@ -1,5 +1,5 @@
 // The extension: the borders of growing, pruning, prediction, counting, numbering, bins,
-// moments, Shapley values and samples.
+// moments, Shapley values, samples and comparison of memory.
 
 #include <nanobind/nanobind.h>
 
@@ -18,6 +18,7 @@ void bind_moments(nb::module_& m);
 void bind_bins(nb::module_& m);
 void bind_shap(nb::module_& m);
 void bind_sampling(nb::module_& m);
+void bind_buffers(nb::module_& m);
 
 NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
@@ -36,4 +37,5 @@ NB_MODULE(_native, m) {
     bind_bins(m);
     bind_shap(m);
     bind_sampling(m);
+    bind_buffers(m);
 }

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +143,7 @@ def fit_tree(
     on_finding : callable or None
         Called with what a user should know about the tree, such as that it is one leaf
         and why; its ``str`` is the text. By default a
-        :class:`~branchwise.FitWarning` is given.
+        :class:`~branchwise.FitWarning` is given; :func:`not_wanted` saves the search.
     labels : dict, path or None
         Titles, units and words for values in views, as ``Model.with_labels`` takes
         them; an ``order`` of values among them is one of ``order``, too.
@@ -207,13 +207,25 @@ def fit_tree(
         schema = replace(schema, target=str(name))
     model = Model(replace(schema, metadata=grown_now()), tree, recipe)
     model = _labelled(model, labels)
-    found = _findings_of(model, data_source, totals_of)
-    if on_finding is None:
-        warn_of(found, stacklevel=3)
-    else:
-        for finding in found:
-            on_finding(finding)
+    if on_finding is not not_wanted:
+        found = _findings_of(model, data_source, totals_of)
+        _tell(found, on_finding)
     return model
+
+
+def _tell(
+    found: Sequence[FitFinding], on_finding: Callable[[FitFinding], object] | None
+) -> None:
+    """Pass on what was found about a tree, by default as warnings of ``fit_tree``."""
+    if on_finding is None:
+        warn_of(found, stacklevel=4)
+        return
+    for finding in found:
+        on_finding(finding)
+
+
+def not_wanted(finding: FitFinding) -> None:
+    """Take no findings about a tree: they are not even looked for."""
 
 
 def _labels_and_order(labels: object, order: Any) -> tuple[object, Any]:
@@ -255,6 +267,7 @@ def warn_of(found: Sequence[FitFinding], stacklevel: int) -> None:
         warnings.warn(str(finding), FitWarning, stacklevel=stacklevel)
 
 
+@cache
 def grown_now() -> Metadata:
     """Return the metadata of a model that this version of branchwise has grown."""
     # The package imports this module, and is there once it is used.

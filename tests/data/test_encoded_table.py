@@ -26,6 +26,7 @@ from branchwise.data.cache import Fingerprints
 from branchwise.data.encoded_table import CacheStore, EncodedLabels, LRUCache, digest
 from branchwise.data.target import learn_target
 from branchwise.estimators import base
+from branchwise.native import extension
 from branchwise.recipe import C45, CART, ID3
 
 
@@ -274,6 +275,59 @@ def test_a_table_that_comes_back_is_known(form, recognition):
     assert isinstance(kept, EncodedTable)
     assert recognition.known_table(part()) is kept
     assert ID3Classifier().fit(part(), y[rows]).model_ == alone
+
+
+@pytest.mark.parametrize("kernel", ["native", "reference"])
+def test_names_are_part_of_a_table(kernel, recognition, monkeypatch):
+    monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
+    X, _, _ = mixed()
+    for _ in range(3):
+        recognition.known_table(X)
+    other = X.rename(columns={"text": "words"})
+    assert recognition.known_table(other) is other
+    for _ in range(3):
+        found = recognition.known_table(other)
+    assert found.names == tuple(other.columns)
+    assert recognition.known_table(X).names == tuple(X.columns)
+    numbered = X.rename(columns={"text": 3})
+    assert recognition.known_table(numbered) is numbered
+
+
+def test_memory_is_compared_byte_by_byte():
+    one = np.arange(300.0)
+    other = one.copy()
+    other[77] += 1  # which is not among the bytes that are sampled
+    native = extension()
+    assert native.sampled_hash([one]) == native.sampled_hash([other])
+    assert native.sampled_hash([one]) != native.sampled_hash([one, one])
+    assert native.same_bytes([one, b""], [one.copy(), b""])
+    for changed_one in ([other], [one[:-1]], [one, one], []):
+        assert not native.same_bytes([one], changed_one)
+    with pytest.raises(TypeError, match=r"other\[0\] must be an array"):
+        native.same_bytes([one], [3])
+
+
+def test_every_model_of_a_fold_predicts_as_alone(recognition):
+    """Models that share their columns use other ones of them."""
+    X, y, _ = mixed()
+    rows, rest = np.arange(0, len(X), 2), np.arange(1, len(X), 2)
+    for settings in (
+        {"max_depth": 1},
+        {"max_depth": 0},
+        {},
+        {"max_depth": 2, "threshold": "midpoint"},
+        {"unseen": "error"},
+    ):
+        for kind in (ID3Classifier, CARTClassifier):
+            trained = [kind(**settings) for _ in range(4)]
+            alone = fit_tree(X.iloc[rows], y[rows], trained[0].recipe)
+            for tree in trained:
+                tree.fit(X.iloc[rows], y[rows])
+                assert tree.model_ == alone
+                given = X.iloc[rows if "unseen" in settings else rest]
+                assert list(tree.predict(given)) == list(alone.predict(given))
+    with pytest.raises(DataError, match="text"):
+        trained[0].predict(X.iloc[rest, 1:])
 
 
 def changed(table, row, column, value):

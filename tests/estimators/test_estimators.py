@@ -13,6 +13,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import sklearn
+from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import DataConversionWarning, NotFittedError
@@ -180,7 +181,9 @@ def test_clone_and_set_params():
         criterion="gini", max_depth=3, categories=declared, class_weight={"u": 2}
     )
     copy = clone(tree)
+    assert type(copy) is ID3Classifier
     assert copy.get_params() == tree.get_params()
+    assert copy.categories is not declared
     copy.set_params(max_depth=0, criterion="gain_ratio").fit(
         {"a": ["x", "y"]}, ["u", "v"]
     )
@@ -188,6 +191,22 @@ def test_clone_and_set_params():
     assert copy.model_.recipe.criterion == "gain_ratio"
     assert tree.max_depth == 3
     assert repr(ID3Classifier(max_depth=3)) == "ID3Classifier(max_depth=3)"
+
+
+class _Changes(ID3Classifier):
+    """Does what scikit-learn does not allow."""
+
+    def __init__(self, max_depth=None):
+        super().__init__(max_depth=max_depth and max_depth + 1000)
+
+
+def test_clones_keep_what_scikit_learn_keeps():
+    with config_context(enable_metadata_routing=True):
+        tree = ID3Classifier().set_fit_request(sample_weight=True)
+        routed = clone(tree).get_metadata_routing().fit.requests
+    assert routed["sample_weight"] is True
+    with pytest.raises(RuntimeError, match="Cannot clone"):
+        clone(_Changes(3))
 
 
 def test_refitting_forgets_the_first_tree(weather):

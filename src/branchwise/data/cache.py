@@ -10,10 +10,9 @@ single fit only costs the reading of a few bytes.
 from __future__ import annotations
 
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -29,6 +28,7 @@ from branchwise.data.encoded_table import (
 from branchwise.data.series import column_arrays, is_arrow_text, is_of_pandas
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError
+from branchwise.native import available, extension
 from branchwise.threads import fork_safe_lock
 
 #: The environment variable that switches the cache of a process off: "on" or "off".
@@ -46,33 +46,37 @@ _CONSTANT = {str, int, float, bool, type(None)}
 _LOCK = fork_safe_lock()
 
 
-@dataclass(frozen=True)
 class _Fingerprint:
     """Memory of a table or a column: a description, buffers, cells that are objects."""
 
-    description: Hashable
-    buffers: tuple[Any, ...]
-    objects: tuple[NDArray[Any], ...]
+    __slots__ = ("buffers", "description", "objects")
+
+    def __init__(self, *description: Hashable) -> None:
+        self.description: list[Hashable] = [*description]
+        self.buffers: list[Any] = []
+        self.objects: list[NDArray[Any]] = []
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of the buffers."""
+        return sum(buffer.size for buffer in self.buffers)
 
     def sampled(self) -> Hashable:
         """Return a hash of sampled bytes, which differs for nearly all other tables."""
-        checks = []
-        for buffer in self.buffers:
-            cells = np.frombuffer(buffer, np.uint8)
-            checks.append(crc32(cells[:: max(1, len(cells) // _SAMPLES)].tobytes()))
-        return self.description, tuple(checks)
+        return (*self.description, _sampled(self.buffers))
 
 
-@dataclass(frozen=True)
-class _Known:
+class _Known(NamedTuple):
     """A cached object, and the memory that it was read from."""
 
-    buffers: tuple[Any, ...]
+    buffers: list[Any]
     objects: tuple[NDArray[Any], ...]
     read: EncodedTable | EncodedLabels
 
     def is_(self, fingerprint: _Fingerprint) -> bool:
         """Whether a fingerprint with the same description has the same cells."""
+        if available():
+            return bool(extension().same_bytes(self.buffers, fingerprint.buffers))
         return all(map(_equal, self.buffers, fingerprint.buffers))
 
 
@@ -118,9 +122,8 @@ class Fingerprints:
             return given
         # The copies keep the objects alive, so that their addresses are not reused.
         objects = tuple(cells.copy() for cells in fingerprint.objects)
-        entry = _Known(tuple(map(_copied, fingerprint.buffers)), objects, kept)
-        size = n_bytes(kept) + sum(buffer.size for buffer in fingerprint.buffers)
-        self.store.put(key, entry, size)
+        entry = _Known([*map(_copied, fingerprint.buffers)], objects, kept)
+        self.store.put(key, entry, n_bytes(kept) + fingerprint.n_bytes)
         return kept
 
     def _encoded(self, X: object) -> EncodedTable:
@@ -151,33 +154,43 @@ def _fingerprint(given: Any, n_dimensions: int) -> _Fingerprint | None:
     if given.ndim != n_dimensions or len(given) < _FEW:
         return None
     if is_table and is_pandas:
-        return _fingerprint_of("frame", given.columns.tolist(), column_arrays(given))
+        names = _names_of(given.columns)
+        return _fingerprint_of("frame", names, column_arrays(given))
     if is_table:
-        return _fingerprint_of("array", ["cells"], [given])
+        return _fingerprint_of("array", None, [given])
     # Trees keep the name of a series.
     name, cells = (given.name, given.array) if is_pandas else (None, given)
-    return _fingerprint_of("labels", [name], [cells])
+    return _fingerprint_of("labels", _typed(name), [cells])
 
 
 def _fingerprint_of(
-    kind: str, names: Iterable[object], columns: Iterable[Any]
+    kind: str, names: Hashable, columns: Iterable[Any]
 ) -> _Fingerprint | None:
     """Return the fingerprint of columns; None if one is unsupported or too large."""
-    description: list[Hashable] = [kind]
-    buffers: list[Any] = []
-    objects: list[NDArray[Any]] = []
-    size = 0
-    for name, cells in zip(names, columns, strict=True):
-        memory = _memory_of(cells)
-        if memory is None:
+    fingerprint = _Fingerprint(kind, names)
+    for cells in columns:
+        if not _add_memory(cells, fingerprint):
             return None
-        size += sum(buffer.size for buffer in memory.buffers)
-        if size > _LARGE:
-            return None
-        description.append((str(name), type(name), memory.description))
-        buffers += memory.buffers
-        objects += memory.objects
-    return _Fingerprint(tuple(description), tuple(buffers), tuple(objects))
+    return None if fingerprint.n_bytes > _LARGE else fingerprint
+
+
+def _typed(name: object) -> Hashable:
+    return str(name), type(name)
+
+
+#: The names of columns of pandas that were read last. Indices do not change, and
+#: tables of rows of the same table share theirs.
+_NAMES: deque[tuple[Any, Hashable]] = deque(maxlen=8)
+
+
+def _names_of(columns: Any) -> Hashable:
+    """Return the names of the columns of a pandas DataFrame, and their types."""
+    for known, names in tuple(_NAMES):
+        if columns.is_(known):
+            return names
+    read = tuple(map(_typed, columns.tolist()))
+    _NAMES.append((columns, read))
+    return read
 
 
 def _encoded_labels(y: object) -> EncodedLabels | None:
@@ -188,39 +201,58 @@ def _encoded_labels(y: object) -> EncodedLabels | None:
         return None
 
 
-def _memory_of(cells: Any) -> _Fingerprint | None:
-    """Return the description and the buffers of a column."""
+def _add_memory(cells: Any, fingerprint: _Fingerprint) -> bool:
+    """Add the description and the buffers of a column; False if it is unsupported."""
     if is_arrow_text(cells):
-        return _memory_of_arrow(cells.__arrow_array__())
+        _add_arrow(cells.__arrow_array__(), fingerprint)
+        return True
     import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
 
+    description, buffers = fingerprint.description, fingerprint.buffers
     if hasattr(cells, "codes") and hasattr(cells, "categories"):
         # The categories are few: they are compared as they are.
         names = tuple((type(value), value) for value in cells.categories)
         codes = np.ascontiguousarray(cells.codes)
-        description = "categories", names, bool(cells.ordered), codes.dtype.str
-        return _Fingerprint(description, (pa.py_buffer(codes),), ())
+        description += "categories", names, bool(cells.ordered), codes.dtype.str
+        buffers.append(pa.py_buffer(codes))
+        return True
     if not isinstance(cells, np.ndarray) and not hasattr(cells, "_ndarray"):
-        return None  # masks and dictionaries are stored in further buffers
+        return False  # masks and dictionaries are stored in further buffers
     array = np.asarray(cells)
     if array.dtype.kind not in "iufbUO":
-        return None
+        return False
     array = np.ascontiguousarray(array)
-    held = (array,) if array.dtype.kind == "O" else ()
-    return _Fingerprint((array.dtype.str, array.shape), (pa.py_buffer(array),), held)
+    description += array.dtype.str, array.shape
+    buffers.append(pa.py_buffer(array))
+    if array.dtype.kind == "O":
+        fingerprint.objects.append(array)
+    return True
 
 
-def _memory_of_arrow(array: Any) -> _Fingerprint:
-    description: list[Hashable] = [str(array.type)]
-    memory = []
+def _add_arrow(array: Any, fingerprint: _Fingerprint) -> None:
+    description = fingerprint.description
+    description.append(str(array.type))
     for chunk in getattr(array, "chunks", [array]):
-        buffers = chunk.buffers()
+        validity, *others = chunk.buffers()
         if not chunk.null_count:
-            buffers[0] = None  # the validity bits of an array without missing values
-        absent = tuple(buffer is None for buffer in buffers)
-        description.append((chunk.offset, len(chunk), absent))
-        memory += [buffer for buffer in buffers if buffer is not None]
-    return _Fingerprint(tuple(description), tuple(memory), ())
+            validity = None  # the bits of an array without missing values
+        description += chunk.offset, len(chunk)
+        for buffer in (validity, *others):
+            if buffer is None:
+                description.append(len(fingerprint.buffers))  # there is none here
+            else:
+                fingerprint.buffers.append(buffer)
+
+
+def _sampled(buffers: list[Any]) -> Hashable:
+    """Return a hash of some bytes of every buffer."""
+    if available():
+        return int(extension().sampled_hash(buffers))
+    checks = []
+    for buffer in buffers:
+        cells = np.frombuffer(buffer, np.uint8)
+        checks.append(crc32(cells[:: max(1, len(cells) // _SAMPLES)].tobytes()))
+    return tuple(checks)
 
 
 def _equal(one: Any, other: Any) -> bool:

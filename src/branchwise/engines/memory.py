@@ -19,7 +19,12 @@ from branchwise.data.arrays import Floats, Ints, number_kind
 from branchwise.data.columns import Numbers
 from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.encode import cache_of_rows, check_missing, learn_columns
-from branchwise.data.encoded_table import LRUCache
+from branchwise.data.encoded_table import (
+    EncodedLabels,
+    EncodedTable,
+    LRUCache,
+    digest,
+)
 from branchwise.data.frames import Frame, open_table
 from branchwise.data.table_schema import Column, Columns, Schema, Value
 from branchwise.data.target import (
@@ -286,6 +291,10 @@ def _prepare(
     return Countable(codes, len(values) + 1, values)
 
 
+#: The number of classes that a byte can encode.
+_BYTE = 256
+
+
 @dataclass(frozen=True)
 class Training:
     """Encoded columns, targets, weights, and a cache of trees of the same columns."""
@@ -296,6 +305,13 @@ class Training:
     n_classes: int
     weights: Floats | None = None
     cache: LRUCache | None = None
+
+    @cached_property
+    def target_digest(self) -> tuple[bytes, bytes]:
+        """Hashes of the target, one byte per row for few classes, and the weights."""
+        few = 0 < self.n_classes <= _BYTE
+        target = self.target.astype(np.uint8) if few else self.target
+        return digest(target), digest(self.weights)
 
     def take(self, rows: Ints) -> Training:
         """Keep some of the rows."""
@@ -405,43 +421,68 @@ class MemoryTable:
     def learn(self, task: Task) -> Plan:
         """Encode all rows, and return the plan of counting them."""
         frame, target, weights = self.columns(task)
-        settings = task.categorical_features, task.categories
-        columns, data = learn_columns(frame, *settings, task.threads)
-        classes, wanted = _learn_target(target, frame.n_rows, task)
-        if task.rejects_missing:
-            check_missing(enumerate(columns), data)
-        if weights is not None:
-            weights = check_weights(weights, frame.n_rows)
-        weights = with_class_weights(
-            weights, task.class_weight, task.priors, classes, wanted
-        )
-        cache = cache_of_rows(frame, *settings)
-        self._rows = Training(columns, data, wanted, len(classes), weights, cache)
-        schema = Schema(
-            columns,
-            classes,
-            _name_of(target),
-            frame.named,
-            merge_case=self._frame.merge_case,
-            target_format=_format_of(target),
-        )
-        plan = self._rows.plan(task, schema)
-        if task.threshold == "readable":
-            schema = replace(
-                schema, columns=with_number_kinds(columns, data, plan.grid)
+        merge_case = self._frame.merge_case
+        if isinstance(frame, EncodedTable) and _is_plain(task):
+            self._rows, plan = frame.cache.recall(
+                ("plan", task),
+                lambda: _learn_rows(frame, target, weights, task, merge_case),
+                lambda learnt: sum(cells.nbytes for cells in learnt[0].data.data),
             )
-            self._rows = replace(self._rows, columns=schema.columns)
-            plan = replace(plan, schema=schema)
-        if task.criterion == "poisson":
-            # Rows whose weights vanish are absent.
-            on_grid = plan.grid.weights
-            counted = wanted if on_grid is None else wanted[on_grid > 0]
-            check_rates(float(counted.min()), float(counted.max()))
+        else:
+            self._rows, plan = _learn_rows(frame, target, weights, task, merge_case)
         return plan
 
     def engine(self, plan: Plan) -> MemoryEngine:
         """Return the engine that counts the rows by a plan."""
         return self.rows.engine(plan.grid)
+
+
+def _is_plain(task: Task) -> bool:
+    """Whether all that a task has can be compared, as that of a search can."""
+    return (
+        isinstance(task.target, EncodedLabels)
+        and isinstance(task.categorical_features, str)
+        and task.categories is None
+        and task.classes is None
+        and task.weight is task.class_weight is task.priors is None
+    )
+
+
+def _learn_rows(
+    frame: Frame, target: Any, weights: Any, task: Task, merge_case: bool
+) -> tuple[Training, Plan]:
+    """Encode all rows; return them and the plan of counting them."""
+    settings = task.categorical_features, task.categories
+    columns, data = learn_columns(frame, *settings, task.threads)
+    classes, wanted = _learn_target(target, frame.n_rows, task)
+    if task.rejects_missing:
+        check_missing(enumerate(columns), data)
+    if weights is not None:
+        weights = check_weights(weights, frame.n_rows)
+    weights = with_class_weights(
+        weights, task.class_weight, task.priors, classes, wanted
+    )
+    cache = cache_of_rows(frame, *settings)
+    rows = Training(columns, data, wanted, len(classes), weights, cache)
+    schema = Schema(
+        columns,
+        classes,
+        _name_of(target),
+        frame.named,
+        merge_case=merge_case,
+        target_format=_format_of(target),
+    )
+    plan = rows.plan(task, schema)
+    if task.threshold == "readable":
+        schema = replace(schema, columns=with_number_kinds(columns, data, plan.grid))
+        rows = replace(rows, columns=schema.columns)
+        plan = replace(plan, schema=schema)
+    if task.criterion == "poisson":
+        # Rows whose weights vanish are absent.
+        on_grid = plan.grid.weights
+        counted = wanted if on_grid is None else wanted[on_grid > 0]
+        check_rates(float(counted.min()), float(counted.max()))
+    return rows, plan
 
 
 def table_in_file(source: object) -> object:

@@ -29,7 +29,7 @@ from branchwise.data.cache import Fingerprints
 from branchwise.data.table_schema import Schema
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.fit import fit_tree, warn_of
+from branchwise.fit import fit_tree, not_wanted, warn_of
 from branchwise.model import Model
 from branchwise.prune import subtrees
 from branchwise.recipe import FIELDS, Recipe, pruning_of, unpruned
@@ -276,6 +276,8 @@ class TreeEstimator(FittedEstimator):
         self
             The fitted estimator.
         """
+        # Clones are fitted many times, in folds and searches: they do not warn.
+        warns = not getattr(self, "_is_clone", False)
         found: list[FitFinding] = []
         self.model_ = self._grown(
             X,
@@ -284,18 +286,18 @@ class TreeEstimator(FittedEstimator):
             self.recipe,
             validation=validation,
             validation_fraction=self.validation_fraction,
-            on_finding=found.append,
+            on_finding=found.append if warns else not_wanted,
         )
         set_seen_columns(self, self.model_.schema)
-        if not getattr(self, "_is_clone", False):
-            warn_of(found, stacklevel=3)
+        warn_of(found, stacklevel=3)
         return self
 
     def __sklearn_clone__(self) -> Self:
-        # Clones are fitted many times, in folds and searches: they do not warn.
-        clone: Self = super().__sklearn_clone__()
-        clone._is_clone = True
-        return clone
+        from branchwise.estimators.clone import plain_clone  # noqa: PLC0415  (rare)
+
+        new: Self = plain_clone(self) or super().__sklearn_clone__()
+        new._is_clone = True
+        return new
 
     def _grown(
         self,
@@ -350,7 +352,7 @@ class TreeEstimator(FittedEstimator):
                 "costs_in='growth' prunes by those of costs. Choose "
                 "costs_in='prediction', or ccp_alpha='best'."
             )
-        grown = self._grown(X, y, sample_weight, recipe, on_finding=lambda _: None)
+        grown = self._grown(X, y, sample_weight, recipe, on_finding=not_wanted)
         tree = grown.tree
         path = subtrees.pruning_path(tree, recipe.criterion)
         return Bunch(ccp_alphas=path.pruned_alphas, impurities=path.pruned_risks)
@@ -413,7 +415,8 @@ class TreeClassifier(ProbabilityEstimator, TreeEstimator):
 
         This is scikit-learn's ``accuracy_score``, from the codes of the classes.
         """
-        check_is_fitted(self)
+        if not hasattr(self, "model_"):  # the check reads all tags, which takes time
+            check_is_fitted(self)
         right = self._true_targets(X, y) if sample_weight is None else None
         if right is None or not len(right):
             return float(super().score(X, y, sample_weight))

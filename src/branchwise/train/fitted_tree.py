@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encode import encode_columns
+from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.frames import open_table
 from branchwise.data.one_row import Cells, RowEncoder, as_table, open_rows
 from branchwise.data.table_schema import Columns, Schema
@@ -81,6 +82,14 @@ class FittedTree(DescribedModel):
         """Encode the columns that the tree splits on, unless X is encoded already."""
         if isinstance(X, Columns):
             return X
+        recipe = self.recipe
+        if isinstance(X, EncodedTable) and "error" not in (
+            recipe.missing,
+            recipe.unseen,
+        ):
+            from branchwise.data.encode_known import encode_known
+
+            return encode_known(X, self.schema, self.tree.used_columns)
         cells = self._row_encoder.cells(X)
         if cells is not None:
             return self._row_encoder.columns(cells)

@@ -24,7 +24,7 @@ from branchwise.data.bins import (
     numbers_of_thresholds,
     with_bins,
 )
-from branchwise.data.encoded_table import LRUCache, digest
+from branchwise.data.encoded_table import LRUCache
 from branchwise.data.table_schema import Column, Columns, Value
 from branchwise.data.target import Classes, Quantities, Scale
 from branchwise.data.weights import WeightGrid
@@ -139,10 +139,6 @@ def _bytes(tree: Tree) -> int:
     )
 
 
-#: The number of classes that a byte can encode.
-_BYTE = 256
-
-
 def grown(
     training: Training,
     recipe: Recipe,
@@ -151,14 +147,16 @@ def grown(
 ) -> Tree:
     """Grow a tree and prune it as far as the training rows alone allow."""
     grid = training.grid(recipe)
-    rows, edges = in_bins(training, grid, recipe, is_native(training, recipe), threads)
+    rows, edges = training, Edges()
+    if recipe.max_bins is not None:
+        as_codes = is_native(training, recipe)
+        rows, edges = in_bins(training, grid, recipe, as_codes, threads)
     if training.cache is None or callable(recipe.criterion):
         # A user's function need not be deterministic.
         tree = _whole(rows, grid, recipe, threads, progress)
     else:
-        told = _told(training), training.n_classes, digest(training.weights)
         tree = thinned_from_larger(
-            training.cache.below(told),
+            training.cache.below((*training.target_digest, training.n_classes)),
             recipe,
             grid.total if recipe.weights_are_cases else grid.n_cases,
             lambda recipe: _whole(rows, grid, recipe, threads, progress),
@@ -193,12 +191,6 @@ def _completed(
         tree = in_numbers(tree, edges)
     tree = _trimmed(with_costs(tree, recipe), training, grid, recipe)
     return with_class_cases(with_predictions(tree, recipe), training, grid)
-
-
-def _told(training: Training) -> bytes:
-    """Return the bytes of the target, one per row for few classes."""
-    few = 0 < training.n_classes <= _BYTE
-    return digest(training.target.astype(np.uint8) if few else training.target)
 
 
 def _whole(
