@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from branchwise import load, predict_rows, read_table
+from branchwise import C45Classifier, load, predict_rows, read_table
+from branchwise.data.frames import open_table
 from branchwise.errors import DataError, ModelFileError
 from branchwise.files import write_workbook
 from branchwise.files.write_table import write_columns
@@ -58,6 +59,19 @@ def test_chunked_fits_keep_which_cells_are_missing(loans, tmp_path):
     assert load(path).schema.na_values == ("", "k.A.")
     output(*command, "--engine", "chunked", "--categorical", "income")
     assert load(path).schema.na_values is None
+
+
+def test_tables_tell_which_cells_were_missing(loans, tmp_path):
+    table = read_table(loans, missing=["k.A."], text_columns=["income"])
+    model = C45Classifier().fit(table.select(["income"]), table["paid"]).model_
+    assert model.schema.na_values == ("k.A.",)
+    other = read_table(loans, text_columns=["income"])
+    model = C45Classifier().fit(other.select(["income"]), other["paid"]).model_
+    assert model.schema.na_values is None
+    # Metadata of others is not trusted.
+    for said in (b"{", b"3", b'["a", 1]'):
+        strange = other.replace_schema_metadata({b"branchwise missing cells": said})
+        assert open_table(strange).na_values is None
 
 
 @pytest.mark.parametrize(

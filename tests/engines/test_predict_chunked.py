@@ -197,7 +197,7 @@ def test_an_unseen_value_is_told_with_its_line(files):
 def test_outputs_that_cannot_be(files):
     model = fitted("id3")
     with pytest.raises(ParameterError, match=r"output must be a file .* '.parquet'"):
-        predict_rows(model, files / "data.csv", output=files / "out.xlsx")
+        predict_rows(model, files / "data.csv", output=files / "out.ods")
     with pytest.raises(ParameterError, match="what must be one or more of 'classes'"):
         predict_rows(model, files / "data.csv", what="class")
     rows_of().assign(prediction="x").to_csv(files / "data.csv", index=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import count
@@ -40,7 +40,7 @@ from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.table_schema import Schema
 from branchwise.errors import counted
 from branchwise.files.options import Reading
-from branchwise.files.read_table import MISSING, TableFile
+from branchwise.files.read_table import TableFile
 from branchwise.files.table_paths import files_of
 from branchwise.fit import fit_tree
 from branchwise.model import Model
@@ -180,15 +180,8 @@ def _as_read(schema: Schema, rows: TrainingTable) -> Schema:
     how = rows.file.numbers.formats.get(rows.roles.target)
     return replace(
         schema,
-        merge_case=rows.file.reading.merge_case,
         target_format=how if isinstance(how, NumberFormat) else None,
-        na_values=_own_na_values(rows.file.missing),
     )
-
-
-def _own_na_values(missing: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the cells that are missing, if others than the usual ones are."""
-    return None if tuple(missing) == MISSING else tuple(missing)
 
 
 def _fit_remote(
@@ -208,7 +201,7 @@ def _fit_remote(
         level = f"level {next(levels)}, " if isinstance(recipe, Recipe) else ""
         say(f"{_growing(recipe)}: {level}{_size(recipe, n)}")
 
-    model = _fitted(
+    return _fitted(
         remote.source(roles),
         roles.target,
         recipe,
@@ -222,8 +215,6 @@ def _fit_remote(
         max_exact=options["max_exact"],
         progress=progress,
     )
-    na_values = _own_na_values(read_na_values(options["missing"]))
-    return model.with_schema(replace(model.schema, na_values=na_values))
 
 
 def _fitted(

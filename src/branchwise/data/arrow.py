@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
@@ -36,7 +37,9 @@ parquet: Any = _LazyModule("pyarrow.parquet")
 _DECLARED = {b"branchwise": b"declared categories"}
 #: The key of the metadata of numbers that say how they are written in their file.
 _NUMBER_FORMAT = b"branchwise number format"
+#: The keys of the metadata of tables that say how their file was read.
 _MERGED_CASE = b"branchwise merged case"
+_NA_VALUES = b"branchwise missing cells"
 
 
 def value_type(arrow_type: Any) -> Any:
@@ -79,17 +82,35 @@ def declared_table(
     return pa.table(list(columns), schema=pa.schema(fields))
 
 
-def with_merged_case(table: Any, merged: bool) -> Any:
-    """Return a table that says whether spellings of its values were merged."""
-    if not merged:
-        return table
-    known = table.schema.metadata or {}
-    return table.replace_schema_metadata({**known, _MERGED_CASE: b"true"})
+def with_reading(table: Any, merged_case: bool, na_values: Sequence[str] | None) -> Any:
+    """Return a table that says how its file was read, for that of new files.
+
+    ``merged_case`` is whether spellings of its values were merged, ``na_values`` are
+    the cells that were read as missing, unless the usual ones.
+    """
+    metadata = dict(table.schema.metadata or {})
+    if merged_case:
+        metadata[_MERGED_CASE] = b"true"
+    if na_values is not None:
+        metadata[_NA_VALUES] = json.dumps(list(na_values)).encode()
+    return table.replace_schema_metadata(metadata) if metadata else table
 
 
 def merges_case(table: Any) -> bool:
     """Whether spellings of the values of a table were merged."""
     return _MERGED_CASE in (table.schema.metadata or {})
+
+
+def na_values_of(table: Any) -> tuple[str, ...] | None:
+    """Return the cells of a file that were read as missing, if the table tells."""
+    said = (table.schema.metadata or {}).get(_NA_VALUES)
+    try:
+        found = json.loads(said or b"null")
+    except ValueError:  # the metadata may be of anyone
+        return None
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        return None
+    return tuple(dict.fromkeys(found))
 
 
 def with_described_column(table: Any, name: str, cells: Any, described: str) -> Any:

@@ -163,7 +163,9 @@ class EncodedTable(Frame):
         self, frame: Frame, columns: tuple[RawColumn, ...], cache: LRUCache
     ) -> EncodedTable:
         n_rows = len(_cells(columns[0])) if columns else frame.n_rows
-        super().__init__(frame.names, n_rows, frame.named, (), frame.merge_case)
+        super().__init__(
+            frame.names, n_rows, frame.named, (), frame.merge_case, frame.na_values
+        )
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "cache", cache)
         return self

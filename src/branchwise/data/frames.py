@@ -19,7 +19,12 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrow import declares_values, merges_case, written_format
+from branchwise.data.arrow import (
+    declares_values,
+    merges_case,
+    na_values_of,
+    written_format,
+)
 from branchwise.data.columns import (
     Coded,
     Numbers,
@@ -52,7 +57,7 @@ class Frame:
     """A table whose columns are read on demand.
 
     ``names`` are the user's own if ``named``, else x0, x1, ... ``merge_case`` says that
-    spellings of a value were merged.
+    spellings of a value were merged, ``na_values`` which cells of its file are missing.
     """
 
     names: tuple[str, ...]
@@ -60,6 +65,7 @@ class Frame:
     named: bool
     readers: tuple[Callable[[], RawColumn], ...]
     merge_case: bool = False
+    na_values: tuple[str, ...] | None = None
 
     def column(self, index: int) -> RawColumn:
         """Read one column."""
@@ -109,7 +115,8 @@ def open_table(X: object) -> Frame:
         )
     )
     merged = in_arrow and merges_case(native)
-    return Frame(names, len(frame), named=True, readers=readers, merge_case=merged)
+    na_values = na_values_of(native) if in_arrow else None
+    return Frame(names, len(frame), True, readers, merged, na_values)
 
 
 def _from_pandas(table: Any) -> Frame:

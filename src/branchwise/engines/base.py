@@ -105,7 +105,11 @@ def attributes_of(frame: Frame, task: Task) -> Frame:
     names = tuple(frame.names[at] for at in kept)
     check_column_names(names)
     readers = tuple(frame.readers[at] for at in kept)
-    return Frame(names, frame.n_rows, frame.named, readers)
+    return Frame(
+        *(names, frame.n_rows, frame.named, readers),
+        merge_case=frame.merge_case,
+        na_values=frame.na_values,
+    )
 
 
 def special(frame: Frame, name: str) -> RawColumn:

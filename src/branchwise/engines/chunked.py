@@ -50,6 +50,7 @@ from branchwise.errors import DataError, check_limit
 from branchwise.files.dataset import StreamedTable
 from branchwise.files.number_columns import NumberColumns, warn_numbers
 from branchwise.files.options import as_number
+from branchwise.files.read_table import own_na_values
 from branchwise.tree.tree import Tree
 
 
@@ -209,7 +210,9 @@ class ChunkedTable:
 
         plan = finalise(statistics, task, again)
         how = self._target_format(task)
-        return replace(plan, schema=replace(plan.schema, target_format=how))
+        na_values = own_na_values(self.table.missing)
+        schema = replace(plan.schema, target_format=how, na_values=na_values)
+        return replace(plan, schema=schema)
 
     def _target_format(self, task: Task) -> NumberFormat | None:
         """Return how the numbers of the target are written, unless plainly."""

@@ -421,15 +421,14 @@ class MemoryTable:
     def learn(self, task: Task) -> Plan:
         """Encode all rows, and return the plan of counting them."""
         frame, target, weights = self.columns(task)
-        merge_case = self._frame.merge_case
         if isinstance(frame, EncodedTable) and _is_plain(task):
             self._rows, plan = frame.cache.recall(
                 ("plan", task),
-                lambda: _learn_rows(frame, target, weights, task, merge_case),
+                lambda: _learn_rows(frame, target, weights, task),
                 lambda learnt: sum(cells.nbytes for cells in learnt[0].data.data),
             )
         else:
-            self._rows, plan = _learn_rows(frame, target, weights, task, merge_case)
+            self._rows, plan = _learn_rows(frame, target, weights, task)
         return plan
 
     def engine(self, plan: Plan) -> MemoryEngine:
@@ -449,7 +448,7 @@ def _is_plain(task: Task) -> bool:
 
 
 def _learn_rows(
-    frame: Frame, target: Any, weights: Any, task: Task, merge_case: bool
+    frame: Frame, target: Any, weights: Any, task: Task
 ) -> tuple[Training, Plan]:
     """Encode all rows; return them and the plan of counting them."""
     settings = task.categorical_features, task.categories
@@ -469,7 +468,8 @@ def _learn_rows(
         classes,
         _name_of(target),
         frame.named,
-        merge_case=merge_case,
+        merge_case=frame.merge_case,
+        na_values=frame.na_values,
         target_format=_format_of(target),
     )
     plan = rows.plan(task, schema)

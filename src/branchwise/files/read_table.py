@@ -21,7 +21,7 @@ from branchwise.data.arrow import (
     declared_table,
     is_text,
     pa,
-    with_merged_case,
+    with_reading,
 )
 from branchwise.data.columns import LARGEST_EXACT
 from branchwise.data.conventions.date_format import DateFormat
@@ -47,11 +47,17 @@ __all__ = [
     "STANDARD_STREAM",
     "TableFile",
     "known_na_values",
+    "own_na_values",
     "read_table",
 ]
 
 #: Cells that are missing values by default.
 MISSING = ("", "?")
+
+
+def own_na_values(given: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the missing cells for a model to keep: none if they are the usual ones."""
+    return None if tuple(given) == MISSING else tuple(dict.fromkeys(given))
 
 
 def known_na_values(given: Sequence[str], schema: Schema) -> Sequence[str]:
@@ -239,7 +245,7 @@ class TableFile:
         if merges or known_values is not None:
             typed = _merged(typed, names, known_values or {}, declared)
         table = declared_table(typed, names, declared, numbers.written_formats)
-        table = with_merged_case(table, merges)
+        table = with_reading(table, merges, own_na_values(missing))
         # A model derives columns itself.
         features = self.reading.date_features if known is None else None
         features = [each for each in features or () if each.of in wanted]

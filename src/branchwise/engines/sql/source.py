@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -21,7 +21,7 @@ from branchwise.engines.sql.scan import learn
 from branchwise.engines.sql.sql_engine import SqlEngine
 from branchwise.engines.sql.table_columns import Source
 from branchwise.errors import ParameterError
-from branchwise.files.read_table import MISSING
+from branchwise.files.read_table import MISSING, own_na_values
 
 #: The default timeout in seconds: more than a level of a tree from many millions of
 #: rows takes.
@@ -133,7 +133,9 @@ class SqlRows:
     def learn(self, task: Task) -> Plan:
         """Scan all rows by queries, and return the plan of counting them."""
         self.check_names([task.target, *([] if task.weight is None else [task.weight])])
-        return learn(self.source, task)
+        plan = learn(self.source, task)
+        na_values = own_na_values(self.source.missing)
+        return replace(plan, schema=replace(plan.schema, na_values=na_values))
 
     def engine(self, plan: Plan) -> SqlEngine:
         """Return the engine that counts the rows."""
