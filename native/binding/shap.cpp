@@ -7,6 +7,7 @@
 
 #include "binding/tree_arrays.hpp"
 #include "core/thread_pool.hpp"
+#include "shap/set_shap.hpp"
 #include "shap/tree_shap.hpp"
 
 using namespace branchwise;
@@ -53,19 +54,33 @@ size_t rows_of_block(size_t n_rows, unsigned n_threads) {
     return std::max((n_rows + n_blocks - 1) / n_blocks, least);
 }
 
-// Explain all rows, block by block; false if the watch gave up.
+// Whether a value that is missing or unseen, and so may divide a row, is among the cells in use.
+bool has_unknown(const std::vector<Column>& cells, const std::vector<uint32_t>& values,
+                 size_t n_rows) {
+    for (size_t j = 0; j < cells.size(); ++j) {
+        const Column& column = cells[j];
+        for (size_t i = 0; column.numeric && i < n_rows; ++i)
+            if (column.numbers[i] != column.numbers[i]) return true;
+        for (size_t i = 0; column.codes && i < n_rows; ++i)
+            if (column.at(i) >= values[j]) return true;
+    }
+    return false;
+}
+
+// Explain all rows, block by block; false if the watch gave up. `Shap` is TreeShap or SetShap.
+template <typename Shap>
 bool add_blocks(const ShapProblem& problem, const std::vector<Column>& columns, size_t n_rows,
                 unsigned n_threads, double* out, const Watch& watch) {
     const size_t each = rows_of_block(n_rows, n_threads), n_blocks = (n_rows + each - 1) / each;
     const size_t size = problem.n_columns * (problem.pairs ? problem.n_columns : 1);
-    const auto do_block = [&](TreeShap& shap, size_t block, const auto& go_on) {
+    const auto do_block = [&](Shap& shap, size_t block, const auto& go_on) {
         const size_t first = block * each, n = std::min(each, n_rows - first);
         const ShapRows rows = ShapRows::of(columns, first, n);
         return shap.add(rows, out + first * size * problem.n_outputs, go_on);
     };
     if (n_threads == 1 || n_blocks == 1) {
         InterruptCheck interrupts(watch);
-        TreeShap shap(problem);
+        Shap shap(problem);
         for (size_t block = 0; block < n_blocks; ++block)
             if (!do_block(shap, block, [&](size_t work) { return interrupts.go_on(16 * work, 0); }))
                 return false;
@@ -76,7 +91,7 @@ bool add_blocks(const ShapProblem& problem, const std::vector<Column>& columns, 
     ThreadPool pool(unsigned(std::min<size_t>(n_threads, n_blocks)), 0);
     pool.run(
         [&](unsigned) {
-            TreeShap shap(problem);
+            Shap shap(problem);
             const auto go_on = [&](size_t) { return !given_up.load(std::memory_order_relaxed); };
             for (size_t block; (block = next.fetch_add(1)) < n_blocks;)
                 if (!do_block(shap, block, go_on)) return;
@@ -113,6 +128,7 @@ void add_shap(nb::dict tree, nb::object surrogates, nb::handle sizes, nb::list v
     const std::vector<bool> used = used_columns(view, others, n_values.size());
     const std::vector<Column> cells = read_used(arrays, columns, "columns", n_values, used, n_rows);
     ShapRows other_rows;
+    bool unknown = false;
     Span<const double> weight;
     if (!background.is_none()) {
         if (!PyList_Check(background.ptr())) refuse_type("background must be a list or None");
@@ -120,9 +136,11 @@ void add_shap(nb::dict tree, nb::object surrogates, nb::handle sizes, nb::list v
         if (!weight.size() || weight.size() > most_rows)
             refuse("weights must have between 1 and 2**31 - 1 entries");
         check_finite("weights", weight);
-        other_rows = ShapRows::of(read_used(arrays, nb::borrow<nb::list>(background), "background",
-                                            n_values, used, weight.size()),
-                                  0, weight.size());
+        const std::vector<Column> other_cells = read_used(
+            arrays, nb::borrow<nb::list>(background), "background", n_values, used, weight.size());
+        other_rows = ShapRows::of(other_cells, 0, weight.size());
+        unknown = has_unknown(other_cells, n_values, weight.size()) ||
+                  has_unknown(cells, n_values, n_rows);
     }
     size_t length = n_rows;
     for (const size_t factor : {n_values.size(), pairs ? n_values.size() : 1, n_outputs}) {
@@ -143,7 +161,10 @@ void add_shap(nb::dict tree, nb::object surrogates, nb::handle sizes, nb::list v
                                   n_rows,
                                   background.is_none() ? nullptr : &other_rows,
                                   weight.data()};
-        add_blocks(problem, cells, n_rows, unsigned(n_threads), to.data(), watch);
+        const auto add = SetShap::applies(problem, unknown && tests.divides())
+                             ? &add_blocks<SetShap>
+                             : &add_blocks<TreeShap>;
+        add(problem, cells, n_rows, unsigned(n_threads), to.data(), watch);
     }
     if (python.interrupted()) throw nb::python_error();
 }

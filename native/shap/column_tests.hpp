@@ -71,6 +71,38 @@ class ColumnTests {
                              : tree_.column[node]);
     }
 
+    // The next outcome of a node, from number `next` on, that leads to another test.
+    bool next_outcome(uint32_t node, uint32_t& next, uint32_t& outcome) const {
+        const uint32_t n = n_children(node);
+        while (next < n && is_leaf(child(node, next))) ++next;
+        if (next > n) return false;
+        outcome = next < n ? next : next_surrogate;
+        ++next;
+        return true;
+    }
+
+    // Whether a node sends missing or unseen values down every branch.
+    bool divides() const {
+        for (size_t i = 0; i < tree_.n_nodes(); ++i)
+            if (tree_.n_children[i] &&
+                (tree_.missing_to[i] == every_branch || tree_.unseen_to[i] == every_branch))
+                return true;
+        return false;
+    }
+
+    // The most tests on a path, surrogates among them.
+    size_t longest_path() const {
+        size_t most = 0;
+        std::vector<size_t> n_tests(tree_.n_nodes(), 0);  // before a node
+        for (uint32_t node = 0; node < tree_.n_nodes(); ++node) {
+            if (is_leaf(node)) continue;
+            const size_t after = n_tests[node] + 1 + n_surrogates(node);
+            most = std::max(most, after);
+            for (uint32_t i = 0; i < n_children(node); ++i) n_tests[child(node, i)] = after;
+        }
+        return most;
+    }
+
     // The share in a branch of a case that goes down every branch.
     double share(uint32_t node, uint32_t branch) const {
         return sizes_[child(node, branch)] / below(node);

@@ -96,9 +96,16 @@ class GroupIndex {
     // The whole group with these zeros, which is added if there is none.
     uint32_t find_whole(FactorGroups& groups, uint64_t zeros) {
         return find(
-            groups, mixed(zeros),
+            groups.size(), mixed(zeros),
             [&](uint32_t group) { return groups.whole[group] && groups.zero[group] == zeros; },
             [&] { groups.add_whole(zeros); });
+    }
+
+    // The same for groups that have their zeros only.
+    template <typename Add>
+    uint32_t find_set(const std::vector<uint64_t>& zero, uint64_t zeros, const Add& add) {
+        return find(
+            zero.size(), mixed(zeros), [&](uint32_t group) { return zero[group] == zeros; }, add);
     }
 
     // The group with these factors, not all of them 0 or 1.
@@ -110,7 +117,7 @@ class GroupIndex {
             hash = mixed(hash ^ bits);
         }
         return find(
-            groups, hash, [&](uint32_t group) { return groups.has_line(group, line); },
+            groups.size(), hash, [&](uint32_t group) { return groups.has_line(group, line); },
             [&] { groups.add(line); });
     }
 
@@ -123,12 +130,12 @@ class GroupIndex {
     }
 
     template <typename IsIt, typename Add>
-    uint32_t find(FactorGroups& groups, uint64_t hash, const IsIt& is_it, const Add& add) {
+    uint32_t find(size_t n_groups, uint64_t hash, const IsIt& is_it, const Add& add) {
         if (2 * (used_ + 1) > slots_.size()) grow();
         size_t at = hash & (slots_.size() - 1);
         for (; slots_[at] != empty; at = (at + 1) & (slots_.size() - 1))
             if (hashes_[at] == hash && is_it(slots_[at])) return slots_[at];
-        slots_[at] = uint32_t(groups.size());
+        slots_[at] = uint32_t(n_groups);
         hashes_[at] = hash;
         add();
         ++used_;

@@ -15,20 +15,9 @@
 
 #include "shap/column_tests.hpp"
 #include "shap/product_effects.hpp"
+#include "shap/shap_problem.hpp"
 
 namespace branchwise {
-
-// What is the same for all blocks.
-struct ShapProblem {
-    const ColumnTests& tests;
-    const double* node_values;  // n_outputs of each node
-    size_t n_outputs;
-    size_t n_columns;
-    bool pairs;
-    size_t n_rows;               // in all blocks
-    const ShapRows* background;  // null: the shares of the training cases
-    const double* weights;       // of the rows of the background
-};
 
 // One for each thread: it has scratch.
 class TreeShap {
@@ -47,7 +36,7 @@ class TreeShap {
         while (level) {
             Frame& frame = *frames_[level - 1];
             uint32_t outcome;
-            if (!next_outcome(frame, outcome)) {
+            if (!tests_.next_outcome(frame.node, frame.next, outcome)) {
                 --level;
                 continue;
             }
@@ -103,16 +92,6 @@ class TreeShap {
             tests_.find_outcomes(node, turn, *problem_.background, frame.other_members, lookup_,
                                  frame.other_outcomes);
         settle(frame);
-    }
-
-    // The next outcome that leads to another test.
-    bool next_outcome(Frame& frame, uint32_t& outcome) const {
-        const uint32_t n = tests_.n_children(frame.node);
-        while (frame.next < n && tests_.is_leaf(tests_.child(frame.node, frame.next))) ++frame.next;
-        if (frame.next > n) return false;
-        outcome = frame.next < n ? frame.next : next_surrogate;
-        ++frame.next;
-        return true;
     }
 
     // Go on to a test, if a row can get there; returns whether it can.

@@ -102,6 +102,41 @@ def test_large_trees_agree_for_any_number_of_threads(name, monkeypatch):
     assert np.allclose(2 * few.values, one.values[:20], rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_rows_of_the_background_may_be_repeated(name):
+    """Few rows are taken one by one, of many the sums over sets of columns."""
+    X, y = wide_table(900)
+    model = MODELS[name][0].fit(X, y.astype(float) if name == "numbers" else y).model_
+    data = model.encoded({key: cells[:300] for key, cells in X.items()})
+    found = []
+    for times in (1, 50):
+        rest = {key: np.tile(cells[-12:], times) for key, cells in X.items()}
+        weights = np.full(12 * times, 1 / (12 * times))
+        others = Background(model.encoded(rest), weights)
+        found.append(
+            shapley_values(model.schema.columns, [term_of(model)], data, others)
+        )
+    assert_close(*found)
+
+
+def test_paths_of_more_columns_than_a_word_has_bits(monkeypatch):
+    n = 70
+    rng = np.random.default_rng(0)
+    X = {f"c{i}": np.where(np.arange(n) == i, "yes", "no") for i in range(n)}
+    model = CARTRegressor().fit(X, rng.permutation(2.0 ** np.arange(n) / 2**n)).model_
+    few = {key: cells[:3] for key, cells in X.items()}
+    rest = {key: cells[-3:] for key, cells in X.items()}
+    others = Background(model.encoded(rest), np.full(3, 1 / 3))
+    assert model.tree.depth.max() > 64
+    columns, terms = model.schema.columns, [term_of(model)]
+    assert_close(
+        *both(
+            monkeypatch,
+            lambda: shapley_values(columns, terms, model.encoded(few), others),
+        )
+    )
+
+
 @pytest.mark.skipif(os.name == "nt", reason="a process cannot send itself Ctrl-C")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_interrupt_ends_it(threads):
