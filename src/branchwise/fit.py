@@ -374,7 +374,8 @@ def _grown(
         from branchwise.train.hold_out import choose_alpha  # noqa: PLC0415  (rare)
 
         alpha = choose_alpha(rows, recipe, recipe.ccp_alpha, task.threads)
-        recipe = replace(recipe, ccp_alpha=alpha)
+        risk = "errors" if recipe.counts_errors else recipe.risk
+        recipe = replace(recipe, ccp_alpha=alpha, risk=risk)
     return grown(rows, recipe, task.threads, progress), recipe, aside, None
 
 
@@ -388,7 +389,7 @@ def _grown_by_costs(
     )
 
     tree, grown, _, totals_of = _grown(data_source, plan, without_costs(recipe), *given)
-    recipe = replace(recipe, ccp_alpha=grown.ccp_alpha)
+    recipe = replace(recipe, ccp_alpha=grown.ccp_alpha, risk=grown.risk)
     return with_true_weights(tree, recipe, weighted), recipe, totals_of
 
 

@@ -497,7 +497,7 @@ def test_the_price_that_cross_validation_chose_is_told(fitted):
     iris = ["fit", datasets.path("iris"), "-t", "class", "-a", "cart"]
     model = fitted("iris", "--algorithm=cart", "--ccp-alpha=1-se")
     err = run(*iris, "--ccp-alpha=1-se")[2]
-    assert f"chose --ccp-alpha {model.recipe.ccp_alpha}.\n" in err
+    assert f"chose --ccp-alpha {model.recipe.ccp_alpha} --risk errors.\n" in err
     assert "chose" not in run(*iris, "--ccp-alpha=0.1")[2]
 
 

@@ -121,6 +121,7 @@ TRIES: dict[str, list[Try]] = {
     "tolerance": [Try(0.2, HELD_OUT)],
     "validation_fraction": [Try(0.4, HELD_OUT)],
     "ccp_alpha": [Try(0.05, PRICED), Try("best", PRICED)],
+    "risk": [Try("errors", {**PRICED, "ccp_alpha": 0.05})],
     "priors": [Try({"a": 0.1, "b": 0.1, "c": 0.8})],
     "costs": [Try(COSTS)],
     "costs_in": [Try("growth", {"costs": COSTS})],
@@ -288,6 +289,7 @@ GROWING = {
         "--validation-fraction 0.5", "--pruning reduced-error"
     ),
     "--ccp-alpha": Row("--ccp-alpha 0.1", "-a cart"),
+    "--risk": Row("--risk errors", "-a cart --ccp-alpha 0.1"),
     "--weight": Row("--weight w"),
     "--class-weight": Row("--class-weight balanced"),
     "--priors": Row("--priors a=0.1,b=0.1,c=0.8"),
@@ -451,6 +453,9 @@ OWN = {
         "--tolerance 0.3", "--method reduced-error --data {}/rows.csv"
     ),
     ("prune", "--ccp-alpha"): Row("--ccp-alpha 0.1", "--method cost-complexity"),
+    ("prune", "--risk"): Row(
+        "--risk errors", "--method cost-complexity --ccp-alpha 0.1"
+    ),
     ("prune", "--collapse"): Row("--collapse 2"),
     ("prune", "--merge-same-leaves"): Row("--merge-same-leaves --change-probabilities"),
     ("prune", "--change-probabilities"): Row(

@@ -119,6 +119,7 @@ RECIPE_VALUES: dict[str, tuple[Any, ...]] = {
     "pruning": (None, "error-based", "reduced-error", "cost-complexity"),
     "confidence": (1e-300, 1e-9, 0.25, 0.5),
     "ccp_alpha": (0, 1e-300, 1e300, "best", "1-se"),
+    "risk": ("auto", "impurity", "errors"),
     "tolerance": (0, 1e300),
     "costs": (None, [[0, 1], [1, 0]], [[0, 1e300], [5e-324, 0]], [[0] * 2] * 2),
     "min_gain": (0, 1e300),

@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from branchwise.prune.subtrees import PruningPath, leaf_risk, left_behind
+from branchwise.prune.risk import leaf_risk, left_behind
+from branchwise.prune.subtrees import PruningPath
 from branchwise.tree.tree import Tree
 
 

@@ -239,6 +239,7 @@ def test_every_field_of_a_recipe_has_a_place():
         "min_weight_fraction_leaf": 0.0,
         "costs_in": "prediction",
         "many_values": "corrected",
+        "risk": "auto",
     }
     numbers = {n for n, v in known.items() if type(v) in (int, float)}
     assert all(PARAMETERS[document.RECIPE_FIELDS[n]].allowed.is_number for n in numbers)

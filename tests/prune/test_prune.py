@@ -24,7 +24,7 @@ from branchwise import (
 )
 from branchwise.prune import error_based, subtrees
 from branchwise.prune.error_based import Estimate
-from branchwise.prune.subtrees import leaf_risk
+from branchwise.prune.risk import leaf_risk
 from branchwise.recipe import C45, CART, unpruned
 from branchwise.tree.tree import (
     Tree,

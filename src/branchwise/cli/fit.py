@@ -113,7 +113,8 @@ def fit(
     chose = isinstance(recipe, Recipe) and isinstance(recipe.ccp_alpha, str)
     if chose and isinstance(model, Model):
         chosen = number(float(model.recipe.ccp_alpha))
-        reporter.note(f"cross-validation chose --ccp-alpha {chosen}.")
+        risk = " --risk errors" if model.recipe.counts_errors else ""
+        reporter.note(f"cross-validation chose --ccp-alpha {chosen}{risk}.")
     remark_fit(found, reporter)
     report_model(
         model, f"{size_of(model)} from {origin}", output, output_format, reporter

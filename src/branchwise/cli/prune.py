@@ -39,8 +39,8 @@ _PATH_COLUMNS = {
 _HELP = {
     "raise_subtrees": "error-based with --data: no subtree raising.",
     "ccp_alpha": "cost-complexity: the complexity parameter, in units of impurity "
-    "(--path lists the effective values); or the one with the least error on --data, "
-    "or the largest within one standard error of that.",
+    "or errors (--path lists the effective values); or the one with the least error "
+    "on --data, or the largest within one standard error of that.",
 }
 #: The options of one pruning method each.
 pruning_options = growing.group(

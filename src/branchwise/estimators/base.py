@@ -32,6 +32,7 @@ from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.fit import fit_tree, not_wanted, warn_of
 from branchwise.model import Model
 from branchwise.prune import subtrees
+from branchwise.prune.risk import measure_of
 from branchwise.recipe import FIELDS, Recipe, pruning_of, unpruned
 from branchwise.recipe.parameters import (
     BUILT_IN,
@@ -39,6 +40,7 @@ from branchwise.recipe.parameters import (
     Policy,
     Probabilities,
     Pruning,
+    Risk,
     canonical,
     named,
     parameters_section,
@@ -341,9 +343,9 @@ class TreeEstimator(FittedEstimator):
         -------
         Bunch
             ``ccp_alphas``, the complexity parameter at which each subtree is pruned,
-            and ``impurities``, the sum of the leaves' impurities (by weight) from then
-            on; both begin with the full tree. Subtrees pruned at the same one
-            have an entry each.
+            and ``impurities``, the sum of the leaves' impurities (by weight), or of
+            their errors with ``risk="errors"``, from then on; both begin with the full
+            tree. Subtrees pruned at the same one have an entry each.
         """
         recipe = unpruned(self.recipe)
         if recipe.costs_in == "growth":
@@ -354,7 +356,9 @@ class TreeEstimator(FittedEstimator):
             )
         grown = self._grown(X, y, sample_weight, recipe, on_finding=not_wanted)
         tree = grown.tree
-        path = subtrees.pruning_path(tree, recipe.criterion)
+        # A number as ccp_alpha, as these are: impurity, unless errors are chosen.
+        of_number = replace(self.recipe, ccp_alpha=0.0)
+        path = subtrees.pruning_path(tree, measure_of(of_number))
         return Bunch(ccp_alphas=path.pruned_alphas, impurities=path.pruned_risks)
 
     @property
@@ -400,6 +404,7 @@ class TreeClassifier(ProbabilityEstimator, TreeEstimator):
 
     confidence: float = 0.25
     raise_subtrees: bool = True
+    risk: Risk = "auto"
     class_weight: Mapping[Any, float] | str | None = None
     priors: Mapping[Any, float] | None = None
     costs: Sequence[Sequence[float]] | Mapping[Any, Any] | None = None

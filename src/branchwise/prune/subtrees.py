@@ -19,60 +19,9 @@ from fractions import Fraction
 import numpy as np
 
 from branchwise.data.arrays import TIE, Floats, Ints, run_starts
+from branchwise.prune.risk import Measure, leaf_risk, left_behind
 from branchwise.recipe.parameters import CriterionFunction
-from branchwise.tree.tree import (
-    Mask,
-    Tree,
-    add_to_parents,
-    stopped_weights,
-    with_collapsed,
-)
-
-
-def leaf_risk(tree: Tree, criterion: str | CriterionFunction) -> Floats:
-    """Return the impurity of every node times its share of the training weight.
-
-    Classes have Gini impurity where the tree was grown by it, else entropy in bits;
-    numbers have variance, or half the Poisson deviance up to a constant.
-    """
-    weight = tree.weights.sum(axis=1)
-    risk: Floats = weight / weight[0] * impurity(tree, criterion)
-    return risk
-
-
-def impurity(tree: Tree, criterion: str | CriterionFunction) -> Floats:
-    """Return the impurity of every node."""
-    if tree.mean is None or tree.deviation is None:
-        return class_impurity(tree.weights, criterion)
-    if criterion != "poisson":
-        return tree.deviation**2
-    # Sums of y log y are left out: their total is the same for all trees.
-    rate = np.where(tree.mean > 0, tree.mean, 1.0)
-    deviance: Floats = np.maximum(tree.mean, 0.0) * np.log(tree.mean.max() / rate)
-    return deviance
-
-
-def class_impurity(weights: Floats, criterion: str | CriterionFunction) -> Floats:
-    """Return the Gini impurity, or else the entropy, of rows of class weights."""
-    total = weights.sum(axis=1, keepdims=True)
-    share = weights / np.where(total > 0, total, 1.0)
-    if criterion == "gini":
-        gini: Floats = 1.0 - (share * share).sum(axis=1)
-        return gini
-    logs = np.log2(np.where(share > 0, share, 1.0))
-    entropy: Floats = -(share * logs).sum(axis=1)
-    return entropy + 0.0
-
-
-def left_behind(tree: Tree, criterion: str | CriterionFunction) -> Floats:
-    """Return the risk of the cases that stop at inner nodes."""
-    stopped = stopped_weights(tree)
-    weight = stopped.sum(axis=1) / tree.weights[0].sum()
-    if tree.is_regression:
-        # Their own distribution is not known; that of the node is assumed.
-        return np.where(tree.is_leaf, 0.0, weight * impurity(tree, criterion))
-    return np.where(tree.is_leaf, 0.0, weight * class_impurity(stopped, criterion))
-
+from branchwise.tree.tree import Mask, Tree, add_to_parents, with_collapsed
 
 #: Alphas this close, relative to the risk of the root, are equal.
 _SAME_ALPHA = 1e-12
@@ -119,9 +68,9 @@ class PruningPath:
         return np.cumsum(change)[:-1]
 
 
-def pruning_path(tree: Tree, criterion: str | CriterionFunction) -> PruningPath:
+def pruning_path(tree: Tree, measure: Measure) -> PruningPath:
     """Prune weakest links until only the root is left."""
-    links = _Links(tree, criterion)
+    links = _Links(tree, measure)
     risk, leaves = links.full_risk[0], links.full_leaves[0]
     same_cost = _SAME_ALPHA * max(links.own[0] / links.unit, 1e-300)
     alphas, risks, sizes = [0.0], [risk / links.unit], [leaves]
@@ -174,9 +123,9 @@ class _Links:
     pruned.
     """
 
-    def __init__(self, tree: Tree, criterion: str | CriterionFunction) -> None:
-        own = leaf_risk(tree, criterion)
-        at_leaves = np.where(tree.is_leaf, own, left_behind(tree, criterion))
+    def __init__(self, tree: Tree, measure: Measure) -> None:
+        own = leaf_risk(tree, measure)
+        at_leaves = np.where(tree.is_leaf, own, left_behind(tree, measure))
         whole, self.unit = _whole_numbers(np.concatenate([own, at_leaves]))
         self.own, self.at_leaves = whole[: len(tree)], whole[len(tree) :]
         self.parent: list[int] = tree.parent.tolist()
@@ -277,9 +226,9 @@ def _whole_numbers(values: Floats) -> tuple[list[int], int]:
     return whole, 1 << -lowest
 
 
-def pruned(tree: Tree, alpha: float, criterion: str | CriterionFunction) -> Tree:
+def pruned(tree: Tree, alpha: float, measure: Measure) -> Tree:
     """Return the best tree for a complexity parameter."""
-    path = pruning_path(tree, criterion)
+    path = pruning_path(tree, measure)
     return at_alpha(tree, path, alpha)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from branchwise.data.arrays import TIE
 from branchwise.errors import ParameterError
 from branchwise.recipe.parameters import (
+    ALPHA_RULES,
     BUILT_IN,
     FOR_NUMBERS,
     PARAMETERS,
@@ -29,6 +30,7 @@ from branchwise.recipe.parameters import (
     Policy,
     Probabilities,
     Pruning,
+    Risk,
     Threshold,
     canonical,
     cases,
@@ -76,6 +78,7 @@ class Recipe:
     min_weight_fraction_leaf: float = 0.0
     costs_in: CostsIn = "prediction"
     many_values: ManyValues = "corrected"
+    risk: Risk = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "criterion", canonical(self.criterion))
@@ -118,6 +121,11 @@ class Recipe:
             raise ParameterError(
                 f"probabilities={self.probabilities!r} is for classes, and this tree "
                 "predicts numbers. Leave it out."
+            )
+        if self.risk == "errors" and self.is_regression:
+            raise ParameterError(
+                "risk='errors' counts wrong classes, and this tree predicts numbers. "
+                "Leave it out."
             )
         if self.missing in TWO_WAY_POLICIES and self.branching != "two-way":
             raise ParameterError(
@@ -162,6 +170,13 @@ class Recipe:
             and not self.average_gain
             and self.criterion in ("gini", "gain", "variance")
         )
+
+    @property
+    def counts_errors(self) -> bool:
+        """Whether cost-complexity pruning measures leaves by errors, not impurity."""
+        if self.risk != "auto":
+            return self.risk == "errors"
+        return self.ccp_alpha in ALPHA_RULES and not self.is_regression
 
     @property
     def weights_are_cases(self) -> bool:

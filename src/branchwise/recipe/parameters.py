@@ -51,6 +51,8 @@ Probabilities = Literal["frequencies", "laplace", "m-estimate"]
 PROBABILITIES: tuple[Probabilities, ...] = ("frequencies", "laplace", "m-estimate")
 CostsIn = Literal["prediction", "growth"]
 COSTS_IN: tuple[CostsIn, ...] = ("prediction", "growth")
+Risk = Literal["auto", "impurity", "errors"]
+RISKS: tuple[Risk, ...] = ("auto", "impurity", "errors")
 #: Rules by which cross-validation chooses ``ccp_alpha``.
 ALPHA_RULES = ("best", "1-se")
 #: Rules by which forests choose how many columns are drawn.

@@ -119,11 +119,10 @@ def _obstacles(recipe: Recipe) -> tuple[list[str], list[str]]:
         )
         attempts.append("other validation rows")
     elif recipe.pruning == "cost-complexity":
-        alpha = number(float(recipe.ccp_alpha))
         reasons.append(
             "pruned to the root, as no split lowers the error by what its leaves cost"
         )
-        attempts.append(f"a ccp_alpha below {alpha}")
+        attempts.append(f"a ccp_alpha below {_alpha_of(recipe)}")
     if recipe.max_p_value is not None:
         limit = number(recipe.max_p_value)
         reasons.append(f"no split has a p-value of at most {limit}")
@@ -137,6 +136,12 @@ def _obstacles(recipe: Recipe) -> tuple[list[str], list[str]]:
         reasons.append(f"no split is within {' and '.join(limits)}")
         attempts.append("other limits")
     return reasons or ["no column can split the rows"], attempts
+
+
+def _alpha_of(recipe: Recipe) -> str:
+    """Return the complexity parameter, with its measure where that is not the usual."""
+    unit = " with risk='errors'" if recipe.counts_errors else ""
+    return f"{number(float(recipe.ccp_alpha))}{unit}"
 
 
 #: Limits on the size of nodes, and up to where they do not matter.
@@ -160,7 +165,7 @@ def _by_heart(tree: Tree, recipe: Recipe) -> Iterator[FitFinding]:
     elif recipe.pruning == "error-based":
         attempts = [f"a confidence below {number(recipe.confidence)}"]
     elif recipe.pruning == "cost-complexity":
-        attempts = [f"a ccp_alpha above {number(float(recipe.ccp_alpha))}"]
+        attempts = [f"a ccp_alpha above {_alpha_of(recipe)}"]
     else:
         attempts = ["more validation rows"]
     fewest = 20 if n_rows >= 10 * _ENOUGH_ROWS else 5

@@ -20,7 +20,7 @@ from branchwise.data.table_schema import Columns, Schema
 from branchwise.data.target import learn_numbers
 from branchwise.errors import ParameterError
 from branchwise.recipe import Recipe
-from branchwise.recipe.parameters import Pruning
+from branchwise.recipe.parameters import Pruning, Risk
 from branchwise.threads import cached_property, n_threads
 from branchwise.train.described_model import DescribedModel
 from branchwise.tree.apply import Arrivals, Walker, visited, with_predictions
@@ -181,6 +181,7 @@ class FittedTree(DescribedModel):
         raise_subtrees: bool | None = None,
         tolerance: float = 0.0,
         ccp_alpha: float | str = 0.0,
+        risk: Risk = "auto",
         sample_weight: object = None,
     ) -> Self:
         """Return a smaller model, without growing the tree again.
@@ -208,6 +209,9 @@ class FittedTree(DescribedModel):
         ccp_alpha : float, "best" or "1-se", default=0.0
             "cost-complexity": the complexity parameter; or the one whose tree has the
             least error on X, or the largest within one standard error of that.
+        risk : {"auto", "impurity", "errors"}, default="auto"
+            "cost-complexity": what leaves are measured by; auto is impurity, unless the
+            model was pruned by errors before, as in :meth:`pruning_path`.
         sample_weight : sequence of float or None
             The weights of the rows of X.
 
@@ -220,7 +224,14 @@ class FittedTree(DescribedModel):
 
         rows = pruning.Rows.of(X, y, sample_weight)
         recipe = pruning.pruning_recipe(
-            self.recipe, method, confidence, raise_subtrees, tolerance, ccp_alpha, rows
+            self.recipe,
+            method,
+            confidence,
+            raise_subtrees,
+            tolerance,
+            ccp_alpha,
+            risk,
+            rows,
         )
         tree, recipe = pruning.pruned(self.schema, self.tree, recipe, rows, self.recipe)
         return type(self)(self.schema, tree, recipe)

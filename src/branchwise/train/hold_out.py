@@ -26,6 +26,7 @@ from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow.grow import count_down
 from branchwise.prune import subtrees
+from branchwise.prune.risk import measure_of
 from branchwise.recipe import Recipe
 from branchwise.recipe.parameters import PARAMETERS
 from branchwise.train.train import between_bins, grown
@@ -376,8 +377,9 @@ def choose_alpha(
     """
     if not (counted := training.counted).all():
         training = training.take(np.flatnonzero(counted))
-    full = replace(recipe, pruning=None, ccp_alpha=0.0)
-    path = subtrees.pruning_path(grown(training, full, threads), recipe.criterion)
+    full = replace(recipe, pruning=None, ccp_alpha=0.0, risk="auto")
+    measure = measure_of(recipe)
+    path = subtrees.pruning_path(grown(training, full, threads), measure)
     # The interval between two alphas is represented by their geometric mean.
     alphas_above = np.append(
         np.sqrt(path.alphas[:-1]) * np.sqrt(path.alphas[1:]), 2 * path.alphas[-1] + 1
@@ -390,7 +392,7 @@ def choose_alpha(
         rest = training.take(np.flatnonzero(hand != fold))
         if aside.data.n_rows and total_weight(rest) > 0:
             tree = grown(rest, full, threads)
-            path_there = subtrees.pruning_path(tree, recipe.criterion)
+            path_there = subtrees.pruning_path(tree, measure)
             by_node = errors_by_node(tree, aside, recipe, units)
             there = PathErrors.along(path_there, tree, by_node)
             step = np.searchsorted(path_there.alphas, alphas_above, side="right") - 1

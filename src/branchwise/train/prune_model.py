@@ -21,8 +21,9 @@ from branchwise.data.weights import check_weights
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, counted
 from branchwise.prune import error_based, subtrees
+from branchwise.prune.risk import Errors, measure_of
 from branchwise.recipe import Recipe
-from branchwise.recipe.parameters import ALPHA_RULES, PRUNINGS, Pruning
+from branchwise.recipe.parameters import ALPHA_RULES, PRUNINGS, Pruning, Risk
 from branchwise.text.blocks import Block, Table
 from branchwise.text.document import Document, as_text
 from branchwise.train.hold_out import (
@@ -36,7 +37,7 @@ from branchwise.train.hold_out import (
 )
 from branchwise.train.train import recounter, with_class_cases
 from branchwise.tree.apply import class_probabilities, predicted_classes
-from branchwise.tree.tree import Tree, at_label, stopped_weights, with_collapsed
+from branchwise.tree.tree import Tree, stopped_weights, with_collapsed
 
 #: ``str`` of a longer table leaves out its middle.
 _SHOWN_ROWS = 40
@@ -86,10 +87,13 @@ def pruned(
         return _without_predictions(tree, recipe), recipe
     tree, alpha = _cost_complexity(schema, tree, recipe, rows)
     tree = _without_predictions(tree, recipe)
-    if before.pruning == "cost-complexity":
+    same = before.counts_errors == recipe.counts_errors
+    if before.pruning == "cost-complexity" and same:
         # The trees are nested: subtrees pruned at a higher alpha stay pruned.
         alpha = max(alpha, float(before.ccp_alpha))
-    return tree, replace(recipe, ccp_alpha=alpha)
+    # With a number, auto is impurity.
+    risk: Risk = "errors" if recipe.counts_errors else "auto"
+    return tree, replace(recipe, ccp_alpha=alpha, risk=risk)
 
 
 def _without_predictions(tree: Tree, recipe: Recipe) -> Tree:
@@ -104,6 +108,7 @@ def pruning_recipe(
     raise_subtrees: bool | None,
     tolerance: float,
     ccp_alpha: float | str,
+    risk: Risk,
     rows: Rows | None,
 ) -> Recipe:
     """Return the recipe with another pruning method."""
@@ -117,6 +122,9 @@ def pruning_recipe(
             "raise_subtrees=True needs the rows that the tree was grown from, to count "
             "them again. Pass X and y."
         )
+    if risk == "auto" and method == "cost-complexity":
+        # As pruning_path lists them.
+        risk = "errors" if recipe.counts_errors else "impurity"
     return replace(
         recipe,
         pruning=method,
@@ -124,6 +132,7 @@ def pruning_recipe(
         raise_subtrees=raise_subtrees,
         tolerance=tolerance,
         ccp_alpha=ccp_alpha,
+        risk=risk,
     )
 
 
@@ -195,7 +204,7 @@ def _cost_complexity(
     schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None
 ) -> tuple[Tree, float]:
     """Return the best tree for a complexity parameter, and that parameter."""
-    path = subtrees.pruning_path(tree, recipe.criterion)
+    path = subtrees.pruning_path(tree, measure_of(recipe))
     if recipe.ccp_alpha not in ALPHA_RULES:
         if rows is not None:
             raise ParameterError(
@@ -335,7 +344,7 @@ def pruning_table(
     schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None
 ) -> PruningTable:
     """Compute sizes and errors of the trees of cost-complexity pruning."""
-    path = subtrees.pruning_path(tree, recipe.criterion)
+    path = subtrees.pruning_path(tree, measure_of(recipe))
     weight = float(tree.weights[0].sum())
     # In a unit near the total, weights times errors neither overflow nor underflow.
     unit = power_of_two(weight)
@@ -357,7 +366,4 @@ def _training_errors(tree: Tree, weights: Floats, recipe: Recipe) -> Floats:
     total: Floats = weights.sum(axis=1)
     if tree.deviation is not None:
         return total * tree.deviation**2
-    if recipe.costs is not None:
-        cost = weights @ np.array(recipe.costs)
-        return at_label(tree, cost)
-    return total - at_label(tree, weights)
+    return Errors(recipe.costs).of(tree, weights)

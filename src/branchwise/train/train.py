@@ -38,6 +38,7 @@ from branchwise.grow.grow import Progress, grow, recount
 from branchwise.grow.protocol import Engine
 from branchwise.grow.thresholds import at_values
 from branchwise.prune import error_based, subtrees
+from branchwise.prune.risk import measure_of
 from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
 from branchwise.tree.apply import with_costs, with_predictions
@@ -374,7 +375,7 @@ def _worth_their_cost(tree: Tree, recipe: Recipe) -> Tree:
     """Apply cost-complexity pruning if ``ccp_alpha`` is a number above 0."""
     if recipe.pruning != "cost-complexity":
         return tree
-    return subtrees.pruned(tree, float(recipe.ccp_alpha), recipe.criterion)
+    return subtrees.pruned(tree, float(recipe.ccp_alpha), measure_of(recipe))
 
 
 def recounter(
