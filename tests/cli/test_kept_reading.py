@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from typing import Any
 
 import pytest
 
@@ -72,6 +73,21 @@ def test_tables_tell_which_cells_were_missing(loans, tmp_path):
     for said in (b"{", b"3", b'["a", 1]'):
         strange = other.replace_schema_metadata({b"branchwise missing cells": said})
         assert open_table(strange).na_values is None
+
+
+def test_exports_know_which_texts_are_missing_numbers(fitted, tmp_path):
+    path = tmp_path / "tree.py"
+    output("export", fitted, "--to", "python", "-o", path)
+    module: dict[str, Any] = {}
+    exec(path.read_text(encoding="utf-8"), module)
+    predict = module["predict_proba"]
+    assert predict({"income": "k.A."}) == predict({}) == predict({"income": ""})
+    assert predict({"income": "4.000,00 €"}) == [1, 0]
+    with pytest.raises(ValueError, match=r"written as in training\. Got 'none'"):
+        predict({"income": "none"})
+    path = tmp_path / "tree.js"
+    output("export", fitted, "--to", "javascript", "-o", path)
+    assert 'const MISSING = ["", "k.A."];' in path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

@@ -180,6 +180,10 @@ def number_formats(
     }
 
 
+#: Cells of files that are missing values by default.
+MISSING = ("", "?")
+
+
 @dataclass(frozen=True)
 class Schema:
     """The attributes in order, the classes in sorted order, and their names.

@@ -48,7 +48,7 @@ import numpy as np
 from branchwise.data.arrays import Floats, added_in_order
 from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.conventions.number_format import NumberFormat
-from branchwise.data.table_schema import Column, Schema, Value, ValueType
+from branchwise.data.table_schema import MISSING, Column, Schema, Value, ValueType
 from branchwise.errors import ExportError, counted
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
@@ -159,7 +159,8 @@ class Plan:
     other in ``nodes``; ``votes`` says that trees contribute classes only. ``weights``,
     ``divisor``, ``initial`` and ``link`` are those of rule 5, where it has them.
     ``class_words`` is what the classes are called by their labels; ``unit`` is that of
-    predicted numbers.
+    predicted numbers. ``na_values`` are the texts that are missing where numbers are
+    written as texts.
     """
 
     target: str
@@ -180,6 +181,7 @@ class Plan:
         default=(), compare=False, repr=False
     )
     unit: Unit = dataclass_field(default=NO_UNIT, compare=False, repr=False)
+    na_values: tuple[str, ...] = MISSING
 
     @property
     def is_regression(self) -> bool:
@@ -269,6 +271,7 @@ def make_plan(
         recipe.costs,
         class_words=_class_words(schema),
         unit=target_unit(schema),
+        na_values=schema.na_values or MISSING,
     )
 
 

@@ -118,6 +118,7 @@ class ScriptSource(Source):
             types=self.sequence(types),
             known=known,
             formats=self.sequence(formats) if {*formats} != {self.missing} else "",
+            na_values=self.sequence([*map(self.literal, plan.na_values)]),
             alike=self.sequence(
                 [
                     self.row([self.literal(chr(code)), self.literal(plain)])

@@ -27,7 +27,7 @@ from branchwise.data.columns import LARGEST_EXACT
 from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.conventions.spellings import merged_spellings
-from branchwise.data.table_schema import Schema, Value, check_names
+from branchwise.data.table_schema import MISSING, Schema, Value, check_names
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.files.delimited import DelimitedFile
 from branchwise.files.formats import open_format
@@ -50,9 +50,6 @@ __all__ = [
     "own_na_values",
     "read_table",
 ]
-
-#: Cells that are missing values by default.
-MISSING = ("", "?")
 
 
 def own_na_values(given: Sequence[str]) -> tuple[str, ...] | None:

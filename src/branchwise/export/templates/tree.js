@@ -69,11 +69,16 @@ const VALUES = [
 {% if formats %}
 // How numbers are written: a pattern, and the power of ten of its unit.
 const FORMATS = {{ formats }};
+// Texts that are missing numbers.
+const MISSING = {{ na_values }};
 // Characters that are written for others.
 const ALIKE = new Map({{ alike }});
 
-// Returns the number that a text is, such as 1.234,56 or (500).
+// Returns the number that a text is, such as 1.234,56 or (500); null if it is missing.
 function written(name, text, pattern, power) {
+    if (MISSING.includes(text)) {
+        return null;
+    }
     const plain = Array.from(text, (c) => ALIKE.has(c) ? ALIKE.get(c) : c).join("");
     const found = new RegExp(`^(?:${pattern})$`).exec(plain.trim());
     const parts = Array.from(found || [], (part) => part || "");
