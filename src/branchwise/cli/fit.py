@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Any, overload
@@ -21,6 +20,7 @@ from branchwise.cli.options.ensemble_growing import ensemble_recipe
 from branchwise.cli.options.model_metadata import ModelOptions, hash_of_files
 from branchwise.cli.show import report_model
 from branchwise.cli.support import Reporter, check_outputs
+from branchwise.cli.support.file_schema import as_read
 from branchwise.cli.support.hints import remark_fit
 from branchwise.cli.support.models import size_of, write_model
 from branchwise.cli.support.rows import (
@@ -36,8 +36,6 @@ from branchwise.cli.support.training import (
     read_training,
     validation_rows,
 )
-from branchwise.data.conventions.number_format import NumberFormat
-from branchwise.data.table_schema import Schema
 from branchwise.errors import counted
 from branchwise.files.options import Reading
 from branchwise.files.read_table import TableFile
@@ -173,16 +171,7 @@ def fit_rows(
             n_jobs=options["n_jobs"],
             progress=lambda n: say(f"{_growing(recipe)}: {_size(recipe, n)}"),
         )
-    return model.with_schema(_as_read(model.schema, rows))
-
-
-def _as_read(schema: Schema, rows: TrainingTable) -> Schema:
-    """Return the schema with how new files are read, as that of the table was."""
-    how = rows.file.numbers.formats.get(rows.roles.target)
-    return replace(
-        schema,
-        target_format=how if isinstance(how, NumberFormat) else None,
-    )
+    return model.with_schema(as_read(model.schema, rows))
 
 
 def _fit_remote(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import typer
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_share, growing, takes
+from branchwise.cli.options.model_metadata import orders_of
 from branchwise.cli.support import Reporter, check_outputs, open_output, print_json
+from branchwise.cli.support.file_schema import as_described
 from branchwise.cli.support.models import size_of
 from branchwise.cli.support.rows import check_known_rows, check_two_streams
 from branchwise.cli.support.training import (
@@ -25,7 +28,7 @@ from branchwise.files.read_table import MISSING, STANDARD_STREAM
 
 _PAGE = Page("report")
 #: Options that name a file; the report tells names, not where files are.
-_FILES = ("test", "output")
+_FILES = ("test", "output", "labels")
 #: Options of the report that branchwise fit does not have.
 _OWN = ("test", "cv", "hold_out", "seed", "title", "output_format", "output", "quiet")
 
@@ -45,6 +48,7 @@ def report(
     cv: int | None = _PAGE.option("--cv", min=2),
     hold_out: float | None = _PAGE.option("--hold-out"),
     seed: int = _PAGE.option("--seed", 0, min=0, max=MOST_SEED),
+    labels: str | None = options.SHARED.option("--labels", panel=None),
     *,
     growth: Growth,
 ) -> None:
@@ -53,7 +57,9 @@ def report(
     growth.check(chosen, regression)
     _check_testing(test, cv, hold_out)
     check_two_streams(TABLE=table_path, **{"--test": test})
-    check_outputs({"-o": output}, table_path, test)
+    check_outputs({"-o": output}, table_path, test, labels)
+    orders = [*(growth.options["order"] or ()), *orders_of(labels)]
+    growth = replace(growth, options={**growth.options, "order": orders or None})
     check_known_rows(table_path, "--test", test)
     if output_format == "json" and output == STANDARD_STREAM:
         raise ParameterError(
@@ -62,7 +68,7 @@ def report(
     from branchwise.report import make_report
 
     reporter = Reporter(quiet)
-    names = _names(table_path, test, output)
+    names = _names(table_path, test, output, labels)
     again = _commands(context, names)
     with reporter.reading(table_path) as say:
         rows = growth.read(table_path, target, regression)
@@ -84,8 +90,10 @@ def report(
             title=title,
             commands=again,
             reads=_in_python(names[table_path], rows, growth.reading.given),
-            files=_marks(names, table_path, test),
+            files=_marks(names, table_path, test, labels),
             progress=say,
+            labels=labels,
+            as_read=lambda schema: as_described(schema, rows),
         )
         say("Writing")
         page = made.to_html().encode("utf-8")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
 from typing import Any
 
+from branchwise.data.table_schema import Schema
 from branchwise.errors import BranchwiseError, check_seed
 from branchwise.estimators import C45Classifier
+from branchwise.estimators.base import FittedEstimator
 from branchwise.estimators.ensemble import EnsembleEstimator
 from branchwise.model import Model
 from branchwise.render.picture import class_colours
@@ -19,6 +23,7 @@ from branchwise.report.inputs import (
     plan_for,
     warnings_of,
 )
+from branchwise.report.labelled import SchemaLabels
 from branchwise.report.page import WrittenReport, changed, page, reproduction
 from branchwise.report.testing import (
     evaluation_of,
@@ -31,6 +36,7 @@ from branchwise.report.testing import (
 )
 from branchwise.steps.result import Steps
 from branchwise.text.conditions import phrase
+from branchwise.text.labels import read_labels, shown_schema
 
 __all__ = ["EnsembleReport", "Report", "make_report"]
 
@@ -86,6 +92,8 @@ def make_report(
     reads: tuple[str, str] | None = None,
     files: Sequence[dict[str, Any]] = (),
     progress: Callable[[str], None] | None = None,
+    labels: object = None,
+    as_read: Callable[[Schema], Schema] | None = None,
 ) -> Report | EnsembleReport:
     """Grow a tree, or an ensemble, and report on it, and on the table.
 
@@ -126,6 +134,13 @@ def make_report(
         ``branchwise.report.page.file_mark``.
     progress : callable or None
         Called with a description of the current step.
+    labels : dict, path or None
+        Titles, units and words for values on the page, as ``Model.with_labels`` takes
+        them. An ``order`` of values is that of ``order`` of the estimator. ``sections``
+        keep the names and values of the table.
+    as_read : callable or None
+        Adds to a schema what the file of the table tells: titles and units, and how
+        numbers are written.
 
     Returns
     -------
@@ -143,7 +158,13 @@ def make_report(
     """
     say = progress or (lambda _: None)
     chosen = C45Classifier() if estimator is None else estimator
+    given = None if labels is None else read_labels(labels)
+    if given is not None:
+        chosen = _with_orders(chosen, given)
     source = open_source(chosen, X, y, test, sample_weight, target_name, validation)
+    source = replace(
+        source, labels=SchemaLabels(given, _named_in_python(labels), as_read)
+    )
     seed = check_seed(seed)
     plan = plan_for(source, cv, hold_out, seed, test_name)
     if isinstance(chosen, EnsembleEstimator):
@@ -151,6 +172,7 @@ def make_report(
         return ensemble_report(source, plan, seed, title, made, say)
     say("Growing the tree")
     model = source.grown()
+    model = model.with_schema(source.labels.of(model.schema))
     steps, why_not = _worked(source, model)
     say("Looking at the columns")
     sections: dict[str, Any] = {
@@ -159,7 +181,7 @@ def make_report(
         "warnings": warnings_of(source),
         "model": model_section(source, model),
         "rules": rules_section(model),
-        "root_split": {"left_out": why_not} | root_section(steps),
+        "root_split": {"left_out": why_not} | root_section(steps, model.schema),
     }
     fold_tests = fold_tests_of(source, model, plan, say)
     folds = [fold_test.tested() for fold_test in fold_tests]
@@ -173,6 +195,24 @@ def make_report(
         source, model, seed, list(commands), list(files), reads
     )
     return Report(sections, model, steps)
+
+
+def _with_orders(estimator: object, labels: Mapping[str, Mapping[str, Any]]) -> object:
+    """Return an estimator that has the orders of values of the labels, too."""
+    orders = {
+        name: label["order"] for name, label in labels.items() if "order" in label
+    }
+    if not orders or not isinstance(estimator, FittedEstimator):
+        return estimator
+    given = estimator.get_params(deep=False)
+    given["order"] = {**orders, **(given["order"] or {})}
+    return type(estimator)(**given)
+
+
+def _named_in_python(labels: object) -> str:
+    """Return how Python names the file that labels are in; nothing for a dictionary."""
+    is_path = isinstance(labels, (str, os.PathLike))
+    return repr(Path(labels).name) if is_path else ""  # type: ignore[arg-type]
 
 
 def _worked(source: Source, model: Model) -> tuple[Steps | None, str]:
@@ -196,20 +236,23 @@ def _worked(source: Source, model: Model) -> tuple[Steps | None, str]:
         return None, str(error)
 
 
-def root_section(steps: Steps | None) -> dict[str, Any]:
+def root_section(steps: Steps | None, schema: Schema) -> dict[str, Any]:
     """Return the best split of every column at the root, the best first."""
     if steps is None:
         return {}
+    # The worked solution has the titles of columns, the findings their names.
+    pairs = zip(shown_schema(schema).names, schema.names, strict=True)
+    name_of: dict[str | None, str] = dict(pairs)
     root = steps.nodes[0]
     able = [one for one in root.candidates if one.score is not None]
     able.sort(key=lambda one: (one.column != root.column, -(one.score or 0.0)))
     return {
         "criterion": steps.bars.criterion,
-        "column": root.column,
+        "column": name_of.get(root.column),
         "as_chosen": root.as_chosen,
         "candidates": [
             {
-                "column": one.column,
+                "column": name_of[one.column],
                 "score": one.score,
                 "gain": one.gain,
                 "out": None if one.out is None else str(one.out),

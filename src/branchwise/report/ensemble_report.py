@@ -38,7 +38,7 @@ from branchwise.report.testing import (
 )
 from branchwise.shap.shap_values import ShapValues
 from branchwise.text.blocks import Paragraph, Table
-from branchwise.text.words import word
+from branchwise.text.labels import titles_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,7 +69,10 @@ class EnsembleReport(WrittenReport):
         own = list(
             self.readings.own_sections(self.sections["error_by_trees"], self.model)
         )
-        return ensemble_page(self.sections, self.noun, own_sections=own, **drawn)
+        schema = self.model.schema
+        return ensemble_page(
+            self.sections, schema, self.noun, own_sections=own, **drawn
+        )
 
 
 @dataclass(frozen=True)
@@ -141,7 +144,8 @@ def _by_impurity(ensemble: Ensemble) -> Section:
         zip(ensemble.schema.names, ensemble.feature_importances.tolist(), strict=True)
     )
     names = sorted(shares, key=lambda name: -shares[name])[:MOST_BARS]
-    chart = impurity_chart([word(n) for n in names], [shares[n] for n in names])
+    titles = titles_of(ensemble.schema, names)
+    chart = impurity_chart(titles, [shares[n] for n in names])
     caption = "On training rows, by impurity."
     return Section("importances", "Which columns matter", [(chart, caption)])
 
@@ -159,7 +163,7 @@ def ensemble_report(
     say("Growing the trees")
     everything = np.arange(len(rows))
     fitted, _ = fitted_to(source.estimator, rows.table, rows, everything)
-    ensemble = _named(fitted.model_, source.target)
+    ensemble = _named(fitted.model_, source)
     say("Looking at the columns")
     sections: dict[str, Any] = {
         "title": title,
@@ -178,9 +182,9 @@ def ensemble_report(
     return EnsembleReport(sections, ensemble, source.noun, readings)
 
 
-def _named(ensemble: Ensemble, target: str | None) -> Ensemble:
-    """Return the ensemble with the name of what it predicts."""
-    schema = replace(ensemble.schema, target=target)
+def _named(ensemble: Ensemble, source: Source) -> Ensemble:
+    """Return the ensemble with the name of what it predicts, and with labels."""
+    schema = source.labels.of(replace(ensemble.schema, target=source.target))
     stored = ensemble.stored._replace(schema=schema)
     return Ensemble(*stored, samples=ensemble.samples)
 

@@ -22,6 +22,7 @@ from branchwise.render.charts import (
 )
 from branchwise.render.picture import CLASS_COLOURS, class_colours
 from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars
+from branchwise.text.label_words import Unit
 from branchwise.text.words import rounded, word
 
 
@@ -30,10 +31,16 @@ def percent(share: float | None) -> str:
     return "–" if share is None else f"{100 * share:z.1f} %"  # noqa: RUF001
 
 
+#: Scores below this would be 0 in three decimals.
+_SMALL = 0.0005
+
+
 def score(value: float | None) -> str:
     """Write a score; a dash where it is not known."""
     if value is None or math.isnan(value):
         return "–"  # noqa: RUF001
+    if 0 < abs(value) < _SMALL:  # variances of small numbers
+        return rounded(value, 3)
     return f"{value:z.3f}" if abs(value) < 10 else rounded(value, 5)
 
 
@@ -57,21 +64,23 @@ def balance_chart(target: dict[str, Any]) -> str:
     return bar_chart("Class balance", told, names, scale, bars, written)
 
 
-def spread_chart(target: dict[str, Any]) -> str:
-    """Draw the histogram of numbers."""
+def spread_chart(target: dict[str, Any], unit: Unit) -> str:
+    """Draw the histogram of numbers; they are in their unit."""
     edges, counts = target["histogram"]["edges"], target["histogram"]["rows"]
+    low, high, mean = (
+        unit.behind(f"{number:g}") for number in (edges[0], edges[-1], target["mean"])
+    )
     return histogram(
         f"Values of {word(target['name'])}",
-        f"{sum(counts):,} rows between {edges[0]:g} and {edges[-1]:g}, mean "
-        f"{target['mean']:g}.",
-        axis(word(target["name"]), edges),
+        f"{sum(counts):,} rows between {low} and {high}, mean {mean}.",
+        axis(unit.named(word(target["name"])), edges),
         axis("rows", [0, *counts]),
         edges,
         counts,
     )
 
 
-def shap_chart(shap: dict[str, Any]) -> str:
+def shap_chart(shap: dict[str, Any], unit: Unit) -> str:
     """Draw the mean size of Shapley values of each class, the largest first."""
     names = list(shap["mean_size"])
     sizes = np.array(list(shap["mean_size"].values()), dtype=np.float64)
@@ -82,7 +91,8 @@ def shap_chart(shap: dict[str, Any]) -> str:
     # A class has the same colour as in the tree; many share one there.
     several = 1 < len(classes) <= len(CLASS_COLOURS)
     colours = range(len(classes)) if several else ()
-    return Bars.of(shown, sizes, order, classes, SHOWN_COLUMNS).to_svg(colours)
+    bars = Bars.of(shown, sizes, order, classes, SHOWN_COLUMNS, unit)
+    return bars.to_svg(colours)
 
 
 def importance_charts(section: dict[str, Any]) -> tuple[str, str]:
@@ -169,15 +179,16 @@ def calibration_chart(section: dict[str, Any]) -> str:
     )
 
 
-def residual_chart(section: dict[str, Any], target: str) -> str:
-    """Draw errors against predicted numbers."""
+def residual_chart(section: dict[str, Any], target: str, unit: Unit) -> str:
+    """Draw errors against predicted numbers; both are in their unit."""
     found = section["residuals"]
     xs, ys = found["predicted"], found["residual"]
-    x = axis(f"predicted {word(target)}", xs)
-    y = axis("true minus predicted", [0, *ys])
+    x = axis(unit.named(f"predicted {word(target)}"), xs)
+    y = axis(unit.named("true minus predicted"), [0, *ys])
+    low, high = (unit.behind(f"{end:g}") for end in (min(ys), max(ys)))
     return point_chart(
         "Residuals",
-        f"{len(xs):,} rows; errors from {min(ys):g} to {max(ys):g}.",
+        f"{len(xs):,} rows; errors from {low} to {high}.",
         x,
         y,
         Series("", xs, ys),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from branchwise.evaluation.folds import FoldAssignment
 from branchwise.fit import fit_tree
 from branchwise.model import Model
 from branchwise.recipe import Recipe
+from branchwise.report.labelled import SchemaLabels
 from branchwise.text.words import UNNAMED
 
 
@@ -28,7 +29,7 @@ class Source:
     """The training rows, other rows to test with if there are any, and the algorithm.
 
     ``pruned_with`` are the rows that reduced-error pruning was given; ``fixed_recipe``
-    is a recipe whose ccp_alpha is already chosen.
+    is a recipe whose ccp_alpha is already chosen; ``labels`` are for what is shown.
     """
 
     estimator: Any
@@ -37,6 +38,7 @@ class Source:
     target: str | None
     pruned_with: tuple[object, object] | None = None
     fixed_recipe: Recipe | None = None
+    labels: SchemaLabels = field(default_factory=SchemaLabels)
 
     @property
     def recipe(self) -> Recipe:

@@ -20,6 +20,7 @@ import numpy as np
 import sklearn
 
 from branchwise import __version__
+from branchwise.data.table_schema import Schema
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.errors import json_text, plain
 from branchwise.estimators.base import FittedEstimator
@@ -30,8 +31,10 @@ from branchwise.render.picture import class_styles
 from branchwise.render.svg import svg_picture
 from branchwise.report import figures
 from branchwise.report.inputs import Source
+from branchwise.report.labelled import shown_sections
 from branchwise.steps.result import Steps, style_sheet
 from branchwise.text import as_html as html
+from branchwise.text.label_words import Unit, target_unit
 from branchwise.text.words import UNNAMED, word
 
 #: The size of a printed picture, in its own units: letters stay readable.
@@ -75,12 +78,11 @@ class WrittenReport:
 
 def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
     """Write the page of a report: findings, tree, and how the root was split."""
-    name = str(sections["data"]["target"]["name"])
-    target = "the target" if name == UNNAMED else word(name)
-    title = sections["title"]
+    found = shown_sections(sections, model.schema)
+    target, title = _target(found), sections["title"]
     return html.page(
         "report/templates/page.html",
-        **sections,
+        **found,
         heading=f"{target}: report on a decision tree"
         if title is None
         else plain(title),
@@ -88,28 +90,39 @@ def page(sections: dict[str, Any], model: Model, steps: Steps | None) -> str:
         drawn=_drawn(model),
         steps=steps,
         noun="tree",
-        **_shared(),
+        **_shared(model.schema),
     )
 
 
-def ensemble_page(sections: dict[str, Any], noun: str, **drawn: Any) -> str:
-    """Write the page of a report on an ensemble; ``drawn`` are its own sections."""
+def _target(sections: dict[str, Any]) -> str:
     name = str(sections["data"]["target"]["name"])
-    target, title = "the target" if name == UNNAMED else word(name), sections["title"]
+    return "the target" if name == UNNAMED else word(name)
+
+
+def ensemble_page(
+    sections: dict[str, Any], schema: Schema, noun: str, **drawn: Any
+) -> str:
+    """Write the page of a report on an ensemble; ``drawn`` are its own sections."""
+    found = shown_sections(sections, schema)
+    target, title = _target(found), sections["title"]
     usual = f"{target}: report on {'an' if noun == 'ensemble' else 'a'} {noun}"
     return html.page(
         "report/templates/ensemble.html",
-        **sections,
+        **found,
         heading=usual if title is None else plain(title),
         target=target,
         noun=noun,
-        **_shared(),
+        **_shared(schema),
         **drawn,
     )
 
 
-def _shared() -> dict[str, Any]:
-    """Return what all pages are filled in with: styles, scripts, charts, figures."""
+def _shared(schema: Schema) -> dict[str, Any]:
+    """Return what all pages are filled in with: styles, scripts, charts, figures.
+
+    The sections are in the unit of the target, whose name is all that they lack.
+    """
+    unit = Unit(target_unit(schema).name)
     assets = ("render/assets/charts.css", "report/assets/report.css")
     styles = [style_sheet(), *map(html.asset, assets), *class_styles()]
     style = html.markup("\n".join(styles))
@@ -122,10 +135,18 @@ def _shared() -> dict[str, Any]:
         "charts": figures,
         "percent": figures.percent,
         "score": figures.score,
+        "error": lambda value: _in_unit(value, unit),
+        "unit": unit,
         "span": _span,
         "most_bars": figures.MOST_BARS,
         "most_cells": MOST_CELLS,
     }
+
+
+def _in_unit(value: float | None, unit: Unit) -> str:
+    """Write an error of numbers with their unit."""
+    written = figures.score(value)
+    return unit.behind(written) if written[-1].isdigit() else written
 
 
 def _span(found: dict[str, Any], shown: Callable[[float], str]) -> str:
@@ -138,9 +159,10 @@ def _drawn(model: Model) -> dict[str, Any]:
     beyond = viewer.beyond_a_notebook(model.tree)
     small = model.collapse_nodes(*beyond) if beyond else model
     lists = viewer.lists_for(small.tree)
-    on_screen = viewer.view(small.schema, small.tree, small.recipe, lists=lists)
+    schema = small.shown_schema
+    on_screen = viewer.view(schema, small.tree, small.recipe, lists=lists)
     on_screen = viewer.abridged(on_screen, len(model.tree), _WHY_LESS)
-    picture, depth = _fitting(viewer.view(small.schema, small.tree, small.recipe))
+    picture, depth = _fitting(viewer.view(schema, small.tree, small.recipe))
     size = _SIZE.search(picture)
     whole = depth == small.tree.max_depth and not beyond
     return {
@@ -226,6 +248,7 @@ def python_lines(source: Source, reads: tuple[str, str] | None = None) -> list[s
             f"table = {reads[0]}",
             f"{source.noun} = {_written(estimator)}",
             f"{source.noun}.fit({reads[1]})",
+            *_labels_line(source),
         ]
     weights = "" if source.rows.weights is None else ", sample_weight=weights"
     aside = "" if source.pruned_with is None else ", validation=(X_valid, y_valid)"
@@ -233,7 +256,16 @@ def python_lines(source: Source, reads: tuple[str, str] | None = None) -> list[s
         f"from branchwise import {name}",
         f"{source.noun} = {_written(estimator)}",
         f"{source.noun}.fit(X, y{weights}{aside})",
+        *_labels_line(source),
     ]
+
+
+def _labels_line(source: Source) -> list[str]:
+    """Return the line that gives the model its labels, if it has any."""
+    if source.labels.labels is None:
+        return []
+    given = source.labels.named or "labels"
+    return [f"model = {source.noun}.model_.with_labels({given})"]
 
 
 def _written(estimator: FittedEstimator) -> str:

@@ -42,14 +42,7 @@ class ModelOptions:
     @property
     def orders(self) -> list[str]:
         """The orders of values that the labels have, as --order takes them."""
-        labels = {} if self.labels is None else _labels_in(self.labels)
-        entries = []
-        for name, label in labels.items():
-            if label.get("order"):
-                line = StringIO()
-                csv.writer(line, lineterminator="").writerow(label["order"])
-                entries.append(f"{name}={line.getvalue()}")
-        return entries
+        return orders_of(self.labels)
 
     def check(self, output: str | None, output_format: str, **more: bool) -> None:
         """Reject metadata that a model cannot have, and what would not be seen."""
@@ -88,6 +81,17 @@ def _labels_in(path: str) -> dict[str, dict[str, Any]]:
     from branchwise.text.labels import read_labels
 
     return read_labels(path)
+
+
+def orders_of(labels: str | None) -> list[str]:
+    """Return the orders of values in a file of labels, as --order takes them."""
+    entries = []
+    for name, label in ({} if labels is None else _labels_in(labels)).items():
+        if label.get("order"):
+            line = StringIO()
+            csv.writer(line, lineterminator="").writerow(label["order"])
+            entries.append(f"{name}={line.getvalue()}")
+    return entries
 
 
 def with_labels_of(labels: str | None, model: AnyModel) -> AnyModel:

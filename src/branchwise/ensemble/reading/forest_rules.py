@@ -161,7 +161,7 @@ class ForestRules(Rules):
         return {**columns, "frequency": list(self.frequency)}
 
     def _closing(self) -> list[str]:
-        target = "the prediction" if self.schema.target is None else self.schema.target
+        target = target_title(self.schema) or "the prediction"
         frequent = ""
         if self.frequency:
             high, low = percent(max(self.frequency)), percent(min(self.frequency))
