@@ -79,8 +79,9 @@ nb::tuple count_rules(nb::handle holds, nb::handle conditions, nb::handle labels
         ReleasedGil released;
         const RuleProblem problem{sets.words.data(), classes.words.data(), all.data(),
                                   sets.n_words, RowSum{weights.is_none() ? nullptr : weight.data()}};
+        const auto sizes = sizes_of(problem.holds, sets.n_sets, sets.n_words);
         for (size_t rule = 0; rule < n_rules; ++rule)
-            count_rule(problem, codes.data() + rule * n_conditions, n_conditions,
+            count_rule(problem, sizes, codes.data() + rule * n_conditions, n_conditions,
                        size_t(label[rule]), total.data() + rule * width,
                        right.data() + rule * width);
     }

@@ -20,7 +20,7 @@ from branchwise.data.table_schema import Column, Columns, Value
 from branchwise.grow.counts import add_up
 from branchwise.native import available, extension, optional_array, plain_array
 from branchwise.prune.error_based import Estimate
-from branchwise.rules.rule import Rule
+from branchwise.rules.rule import PathRule
 from branchwise.text.conditions import Condition
 
 Mask = NDArray[np.bool_]
@@ -233,7 +233,10 @@ class Candidate:
 
 
 def candidates(
-    rules: Iterable[Rule], classes: Sequence[Value], cases: Cases, estimate: Estimate
+    rules: Iterable[PathRule],
+    classes: Sequence[Value],
+    cases: Cases,
+    estimate: Estimate,
 ) -> list[Candidate]:
     """Generalise rules; what is no rule of its own any more is left out.
 
@@ -242,28 +245,33 @@ def candidates(
     """
     code = {label: at for at, label in enumerate(classes)}
     weights = _RowWeights(cases, len(classes))
-    kept: dict[tuple[int, frozenset[Condition]], Candidate] = {}
+    numbers: dict[Condition, int] = {}
+    kept: dict[tuple[int, frozenset[int]], Candidate] = {}
     for batch in _batches(rules, len(cases.labels)):
         labels = np.array([code[rule.label] for rule in batch], dtype=np.intp)
-        for candidate in _Generalisation(batch, labels, cases, weights, estimate).run():
-            key = candidate.label, frozenset(candidate.conditions)
+        shortened = _Generalisation(batch, labels, cases, weights, estimate)
+        number = [numbers.setdefault(c, len(numbers)) for c in shortened.conditions]
+        for codes, candidate in shortened.run():
+            key = candidate.label, frozenset(map(number.__getitem__, codes))
             kept.setdefault(key, candidate)
     right = add_up(cases.labels, cases.weights, len(classes))
     bar = error_rates(estimate, np.full(len(classes), cases.total), right)
     return [c for c in kept.values() if c.rate <= bar[c.label]]
 
 
-def _batches(rules: Iterable[Rule], n_rows: int) -> Iterator[list[Rule]]:
+def _batches(rules: Iterable[PathRule], n_rows: int) -> Iterator[list[PathRule]]:
     """Yield rules together whose conditions take limited memory as bit sets."""
     most = max(1, 8 * _MOST_BYTES // max(n_rows, 1))
-    batch: list[Rule] = []
+    batch: list[PathRule] = []
+    shared: set[int] = set()  # paths share the conditions of their nodes
     conditions: set[Condition] = set()
     for rule in rules:
         batch.append(rule)
-        conditions.update(rule.conditions)
+        conditions.update(c for c in rule.conditions if id(c) not in shared)
+        shared.update(map(id, rule.conditions))
         if len(conditions) >= most:
             yield batch
-            batch, conditions = [], set()
+            batch, shared, conditions = [], set(), set()
     if batch:
         yield batch
 
@@ -278,7 +286,7 @@ class _Generalisation:
 
     def __init__(
         self,
-        rules: Sequence[Rule],
+        rules: Sequence[PathRule],
         labels: Ints,
         cases: Cases,
         weights: _RowWeights,
@@ -289,27 +297,33 @@ class _Generalisation:
         self._weights = weights
         self._estimate = estimate
         position: dict[Condition, int] = {}
-        self._codes = [
-            [position.setdefault(c, len(position)) for c in rule.conditions]
-            for rule in rules
-        ]
-        self._conditions = list(position)
+        # Paths share the conditions of their nodes, each of which is hashed once.
+        shared = {id(c): c for rule in rules for c in rule.conditions}
+        code = {at: position.setdefault(c, len(position)) for at, c in shared.items()}
+        self._codes = [[code[id(c)] for c in rule.conditions] for rule in rules]
+        self.conditions = list(position)
         self._every = bits_of(np.ones(len(cases.labels), dtype=bool))
         self._holds = np.empty((len(position), len(self._every)), dtype=np.uint64)
         for condition, at in position.items():
             self._holds[at] = bits_of(cases.coverage.holds(condition))
 
-    def run(self) -> Iterator[Candidate]:
-        """Yield the generalised rules that have conditions, in their order."""
+    def run(self) -> Iterator[tuple[list[int], Candidate]]:
+        """Yield the generalised rules that have conditions, in their order.
+
+        With each come the positions of its conditions.
+        """
         states = [
             (label, *codes)
             for label, codes in zip(self._labels.tolist(), self._codes, strict=True)
         ]
         after: dict[tuple[int, ...], tuple[int, ...]] = {}
         rates: dict[tuple[int, ...], float] = {}
+        by_length: dict[int, list[tuple[int, ...]]] = {}
+        for state in states:
+            by_length.setdefault(len(state), []).append(state)
         level: dict[tuple[int, ...], None] = {}
-        for n_conditions in range(max(map(len, states)) - 1, 0, -1):
-            level |= dict.fromkeys(s for s in states if len(s) == n_conditions + 1)
+        for n_conditions in range(max(by_length) - 1, 0, -1):
+            level |= dict.fromkeys(by_length.get(n_conditions + 1, []))
             dropped: dict[tuple[int, ...], None] = {}
             for state, rate, at in self._steps(list(level)):
                 rates[state] = rate
@@ -326,9 +340,11 @@ class _Generalisation:
         for state, node in final.items():
             label, *codes = state
             if codes:
-                conditions = tuple(self._conditions[code] for code in codes)
-                bits = np.bitwise_and.reduce(self._holds[codes])
-                yield Candidate(conditions, label, node, rates[state], bits)
+                conditions = tuple(self.conditions[code] for code in codes)
+                bits = self._holds[codes[0]].copy()
+                for code in codes[1:]:
+                    bits &= self._holds[code]
+                yield codes, Candidate(conditions, label, node, rates[state], bits)
 
     def _steps(
         self, states: list[tuple[int, ...]]

@@ -81,10 +81,11 @@ def _bits(candidates: Sequence[Candidate], columns: Sequence[Column]) -> Floats:
     A condition names its column and one side of one of its thresholds, one value, or of
     each value whether it is in the list. The order of conditions does not matter.
     """
+    # Candidates share conditions: each is looked at once.
+    shared = {id(c): c for candidate in candidates for c in candidate.conditions}
     thresholds: dict[str, set[object]] = {}
-    for candidate in candidates:
-        for condition in candidate.conditions:
-            thresholds.setdefault(condition.column, set()).add(condition.value)
+    for condition in shared.values():
+        thresholds.setdefault(condition.column, set()).add(condition.value)
     by_name = {column.name: column for column in columns}
 
     def bits(condition: Condition) -> float:
@@ -98,7 +99,8 @@ def _bits(candidates: Sequence[Candidate], columns: Sequence[Column]) -> Floats:
             return where + math.log2(len(column.categories))
         return where + len(column.categories)
 
-    told = np.array([sum(map(bits, c.conditions)) for c in candidates])
+    cost = {at: bits(condition) for at, condition in shared.items()}
+    told = np.array([sum(cost[id(at)] for at in c.conditions) for c in candidates])
     orders = [math.lgamma(len(c.conditions) + 1) / math.log(2) for c in candidates]
     bits_of_rules: Floats = np.maximum(told - np.array(orders), 0.0)
     return bits_of_rules

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.table_schema import Schema, Value
 from branchwise.stats import share_interval
-from branchwise.text.column_conditions import ColumnPath, restricted_path
-from branchwise.text.conditions import Condition, condition_of, said
+from branchwise.text.column_conditions import (
+    ColumnPath,
+    path_conditions,
+    restricted_path,
+)
+from branchwise.text.conditions import Condition, condition_on, said
 from branchwise.text.label_words import NO_UNIT, Unit, target_unit
 from branchwise.text.labels import class_called, target_title
 from branchwise.text.predictions import Reasons, deviation_of, in_short, label_of
@@ -216,20 +221,44 @@ def tree_rules(
     ]
 
 
+class PathRule(NamedTuple):
+    """The path to a leaf: its conditions, its class and its node.
+
+    It has of a :class:`Rule` what generalising takes.
+    """
+
+    conditions: tuple[Condition, ...]
+    label: Value
+    node: int
+
+
+def path_rules(schema: Schema, tree: Tree) -> Iterator[PathRule]:
+    """Yield the rules of the leaves, without their figures and words."""
+    labels = tree.label.tolist()
+    for node, path in _leaf_paths(schema, tree):
+        conditions = path_conditions(path)
+        yield PathRule(conditions, schema.classes[labels[node]], node)
+
+
 def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, ColumnPath]]:
     """Walk the tree with the merged conditions of each path.
 
     A path keeps one entry a column, so that deep trees do not take quadratic time.
     """
+    # Lists: an entry of an array takes several times as long to read.
+    n_children, first_child = tree.n_children.tolist(), tree.first_child.tolist()
+    columns, thresholds = tree.column.tolist(), (tree.threshold + 0.0).tolist()
+    codes, starts = tree.codes.tolist(), tree.code_starts.tolist()
     stack: list[tuple[int, ColumnPath]] = [(0, {})]
     while stack:
         node, path = stack.pop()
-        if tree.n_children[node] == 0:
+        if n_children[node] == 0:
             yield node, path
             continue
-        column = schema.columns[int(tree.column[node])]
-        for child in reversed(tree.children(node)):
-            condition = condition_of(schema, tree, child)
+        column, first = schema.columns[columns[node]], first_child[node]
+        for child in reversed(range(first, first + n_children[node])):
+            own = codes[starts[child] : starts[child + 1]]
+            condition = condition_on(column, own, thresholds[node])
             stack.append((child, restricted_path(path, column, condition)))
 
 

@@ -21,7 +21,7 @@ from branchwise.prune.error_based import Estimate
 from branchwise.recipe import Recipe
 from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates
 from branchwise.rules.mdl_selection import selected
-from branchwise.rules.rule import Rule, tree_rules
+from branchwise.rules.rule import Rule, path_rules, tree_rules
 from branchwise.rules.rule_set import Rules, cell_of, table_of
 from branchwise.text.blocks import Block, Table
 from branchwise.text.column_conditions import simplified
@@ -377,7 +377,7 @@ def generalised_rules(
         )
     cases = Cases(_coverage(model, rows.data), rows.labels, rows.weights)
     estimate = Estimate(level, cases.total)
-    found = candidates(tree_rules(schema, model.tree), schema.classes, cases, estimate)
+    found = candidates(path_rules(schema, model.tree), schema.classes, cases, estimate)
     choice = selected(found, schema.columns, cases)
     return RuleList(
         model,

@@ -176,7 +176,7 @@ def condition_on(column: Column, codes: Sequence[int], threshold: float) -> Cond
         return Condition(column.name, "is missing", of=column)
     if not column.is_numeric:
         values = tuple(column.categories[code] for code in codes)
-        return replace(one_of(column.name, values), of=column)
+        return one_of(column.name, values, column)
     if len(codes) > 1:
         return Condition(column.name, "is known", of=column)
     side = "<=" if codes[0] == AT_MOST else ">"
@@ -249,11 +249,13 @@ def absent_values(schema: Schema, tree: Tree, node: int) -> tuple[Value, ...]:
     return tuple(column.categories[code] for code in sorted(absent))
 
 
-def one_of(column: str, values: tuple[Value, ...]) -> Condition:
+def one_of(
+    column: str, values: tuple[Value, ...], of: Column | None = None
+) -> Condition:
     """Return the condition that a column has one of these values."""
     if len(values) == 1:
-        return Condition(column, "=", values[0])
-    return Condition(column, "in", values)
+        return Condition(column, "=", values[0], of)
+    return Condition(column, "in", values, of)
 
 
 class Surrogate(NamedTuple):
