@@ -130,7 +130,9 @@ def test_details_open_on_paper_and_close_again(show, cars):
         .is_visible()
     )
     page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
-    assert page.evaluate(closed) == 0
+    # All but the worked computation, and what is folded within it.
+    worked = page.locator("details.worked, details.worked details")
+    assert page.evaluate(closed) == worked.count()
     page.evaluate("() => dispatchEvent(new Event('afterprint'))")
     assert page.evaluate(closed) == before
 
@@ -144,13 +146,20 @@ def test_on_paper(show, cars):
     picture = page.locator(".on-paper img")
     assert picture.is_visible()
     assert picture.evaluate("i => i.complete && i.naturalWidth") > 300
-    assert colour(page, "#root .branchwise-steps thead th") == [87, 96, 106]
-    inside = page.locator("#root .branchwise-steps li").first
-    assert inside.bounding_box()["height"] > 0  # folded, and there all the same
+    figures = page.locator("#data details tbody td").first
+    assert figures.bounding_box()["height"] > 0  # folded, and there all the same
     content = page.pdf(prefer_css_page_size=True)
     assert content.startswith(b"%PDF")
-    boxes = set(re.findall(rb"/MediaBox ?\[([^\]]+)\]", content))
-    assert len(boxes) == 2  # the tree has a page across
+    boxes = re.findall(rb"/MediaBox ?\[([^\]]+)\]", content)
+    assert len(set(boxes)) == 2  # the tree has a page across
+    # The worked computation is on paper only if it was opened.
+    assert not page.locator("details.worked").is_visible()
+    page.locator("details.worked").evaluate("details => { details.open = true; }")
+    assert colour(page, "#root .branchwise-steps thead th") == [87, 96, 106]
+    inside = page.locator("#root .branchwise-steps li").first
+    assert inside.bounding_box()["height"] > 0
+    with_steps = re.findall(rb"/MediaBox", page.pdf(prefer_css_page_size=True))
+    assert len(with_steps) > len(boxes) + 1
 
 
 def test_in_the_dark(show, cars):
