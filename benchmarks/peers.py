@@ -274,8 +274,8 @@ def sklearn_forest(n_trees: int, regression: bool = False) -> Peer:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         kind = RandomForestRegressor if regression else RandomForestClassifier
-        # The default of regression there is all columns, which takes longer.
-        forest = kind(n_estimators=n_trees, max_features="sqrt", n_jobs=1)
+        # Nodes of both try all columns in regression, else the square root of them.
+        forest = kind(n_estimators=n_trees, n_jobs=1)
         return _encoded_fit(forest, X, y, max_depth)
 
     return Peer(SKLEARN.name, fit, plain_predict)

@@ -14,6 +14,11 @@ from branchwise.threads import n_threads
 from branchwise.tree.splits import EVERY_BRANCH
 from branchwise.tree.tree import Tree
 
+#: What to do about rows that a tree divides.
+_DO_NOT_DIVIDE = (
+    "fit the forest with voting='soft', or with missing='largest' and unseen='largest'"
+)
+
 
 def shap_of_ensemble(
     ensemble: FittedTrees,
@@ -69,8 +74,8 @@ def _check_undivided(
     )
     if background is not None:
         raise ParameterError(
-            f"{why}Do without a background, or choose missing and unseen other than "
-            "'split', or voting='soft'."
+            f"{why}Got a background, whose mixtures with the rows may be divided: do "
+            f"without it, or {_DO_NOT_DIVIDE}."
         )
     data = ensemble.encoded(open_rows(X), n_jobs)
     for at in trees:
@@ -79,8 +84,8 @@ def _check_undivided(
             row = int(arrivals.row[np.flatnonzero(arrivals.share < 1)[0]])
             raise DataError(
                 f"{why}Row {row} is divided by tree {at}: it has a missing value, or "
-                "one without a training case at a node. Fill it in, or choose missing "
-                "and unseen other than 'split', or voting='soft'.",
+                "one without a training case at a node. Fill it in, explain the other "
+                f"rows only, or {_DO_NOT_DIVIDE}.",
                 row=row,
             )
 
