@@ -68,13 +68,15 @@ nb::list bin_columns(nb::list columns, nb::object counted, int64_t max_bins, nb:
                                            threads);
 }
 
-// For each pair of neighbours the readable threshold between them.
-nb::object readable_numbers(nb::handle low, nb::handle high, bool whole) {
+// For each pair of neighbours the threshold between them.
+nb::object thresholds_between(nb::handle low, nb::handle high, int64_t position) {
+    check_whole("position", position, 0, int64_t(Position::microsecond));
     Arrays arrays;
     const auto below = arrays.vector<double>(low, "low");
     const auto above = arrays.vector<double>(high, "high", below.size());
     Array<double> found(below.size());
-    for (size_t i = 0; i < found.size(); ++i) found[i] = readable(below[i], above[i], whole);
+    for (size_t i = 0; i < found.size(); ++i)
+        found[i] = threshold_at(below[i], above[i], Position(position));
     const size_t n = found.size();
     return own(std::move(found), n);
 }
@@ -87,6 +89,6 @@ void bind_bins(nanobind::module_& m) {
     namespace nb = nanobind;
     m.def("bin_columns", &branchwise::bin_columns, nb::arg("columns"), nb::arg("counted").none(),
           nb::arg("max_bins"), nb::arg("positions"), nb::arg("n_threads"));
-    m.def("readable", &branchwise::readable_numbers, nb::arg("low"), nb::arg("high"),
-          nb::arg("whole"));
+    m.def("thresholds_between", &branchwise::thresholds_between, nb::arg("low"), nb::arg("high"),
+          nb::arg("position"));
 }

@@ -20,7 +20,7 @@ constexpr int64_t no_limit = int64_t(1) << 62;
 
 inline std::vector<Position> read_positions(const nb::list& list) {
     std::vector<Position> positions;
-    for (uint32_t position : read_sizes(list, "positions", 0, uint32_t(Position::whole)))
+    for (uint32_t position : read_sizes(list, "positions", 0, uint32_t(Position::microsecond)))
         positions.push_back(Position(position));
     return positions;
 }

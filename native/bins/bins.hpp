@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/memory.hpp"
-#include "core/threshold.hpp"
+#include "core/date_threshold.hpp"
 #include "records/sorting.hpp"
 
 namespace branchwise {
@@ -174,9 +174,7 @@ class Binning {
     }
 
     double edge_between(double low, double high) const {
-        if (position_ == Position::readable || position_ == Position::whole)
-            return readable(low, high, position_ == Position::whole);
-        return midpoint(low, high);
+        return threshold_at(low, high, position_);
     }
 
     void mark_cuts(size_t n) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/impurity.hpp"
-#include "core/threshold.hpp"
+#include "core/date_threshold.hpp"
 #include "core/tree.hpp"
 
 namespace branchwise {

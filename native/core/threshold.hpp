@@ -1,18 +1,27 @@
-// Where a threshold between two neighbouring numbers lies: the native implementation of midpoint
-// and readable in branchwise/data/arrays.py. Only operations that are rounded correctly are used,
-// so that both agree in every bit.
+// Where a threshold between two neighbouring numbers lies: the native implementation of readable in
+// branchwise/data/conventions/threshold_positions.py; core/date_threshold.hpp is that of dates.
+// Only operations that are rounded correctly are used, so that both agree in every bit.
 
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
 namespace branchwise {
 
-// At the midpoint, moved down to a number of the table, at a short decimal, or at a whole number.
-enum class Position : uint8_t { midpoint, value, readable, whole };
+// At the midpoint, moved down to a number of the table, at a short decimal, at a whole number, or
+// at a date that is a number of these units.
+enum class Position : uint8_t {
+    midpoint,
+    value,
+    readable,
+    whole,
+    day,
+    minute,
+    second,
+    microsecond
+};
 
 inline double midpoint(double low, double high) {
     const double middle = low / 2 + high / 2;
@@ -51,20 +60,6 @@ inline double readable(double low, double high, bool whole) {
         }
     }
     return (whole ? low : middle) + 0.0;  // one zero
-}
-
-// Between two numbers of a column that are neighbours at a node.
-inline double threshold_between(const std::vector<double>& values, uint32_t low, uint32_t high,
-                                Position position) {
-    switch (position) {
-        case Position::midpoint:
-            return midpoint(values[low], values[high]);
-        case Position::value:
-            return *std::prev(std::upper_bound(values.begin(), values.end(),
-                                               midpoint(values[low], values[high])));
-        default:
-            return readable(values[low], values[high], position == Position::whole);
-    }
 }
 
 }  // namespace branchwise

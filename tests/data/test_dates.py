@@ -105,10 +105,12 @@ def test_the_tree_is_that_of_whole_numbers(unit, recipe):
         model = fit_tree({"t": moments}, y, recipe)
         plain = fit_tree({"t": numbers}, y, recipe)
         assert model.schema.columns[0].date == DateFormat(unit)
-        assert np.array_equal(
-            model.tree.threshold, plain.tree.threshold, equal_nan=True
-        )
         assert np.array_equal(model.tree.parent, plain.tree.parent)
+        assert np.array_equal(model.tree.weights, plain.tree.weights)
+        thresholds = (m.tree.threshold for m in (model, plain))
+        # Readable dates are others than readable numbers.
+        same = np.array_equal(*thresholds, equal_nan=True)
+        assert same == (recipe.threshold != "readable")
         parts = [{"t": moments[:20], "y": y[:20]}, {"t": moments[20:], "y": y[20:]}]
         task = Task("y", threshold=recipe.threshold)
         plan = finalise(scan(parts[0], task).merge(scan(parts[1], task)), task, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,9 +16,9 @@ from branchwise.data.arrays import (
     NUMBER_KINDS,
     midpoint,
     number_kind,
-    readable,
     wider_kind,
 )
+from branchwise.data.conventions.threshold_positions import POSITIONS, between, readable
 from branchwise.native import extension
 
 
@@ -104,16 +105,81 @@ def test_both_kernels_agree_in_every_bit():
     for low, high in hard_pairs(np.random.default_rng(0), 20_000):
         apart = low < high
         low, high = low[apart], high[apart]
-        for whole in (False, True):
-            found = readable(low, high, whole)
-            assert found.tobytes() == native.readable(low, high, whole).tobytes()
+        for at, position in enumerate(POSITIONS):
+            found = between(low, high, position)
+            by_kernel = native.thresholds_between(low, high, at)
+            assert found.tobytes() == by_kernel.tobytes(), position
             assert ((low <= found) & (found < high)).all()
+
+
+STEPS = {"day": 86_400, "minute": 60, "second": 1}
+EPOCH = datetime(1970, 1, 1)
+
+
+def units(text: str, unit: str) -> float:
+    seconds = (datetime.fromisoformat(text) - EPOCH).total_seconds()
+    return seconds // STEPS[unit]
+
+
+@pytest.mark.parametrize(
+    ("unit", "low", "high", "begins"),
+    [
+        ("day", "2023-11-20", "2024-02-20", "2024-01-01"),
+        ("day", "2019-02-03", "2023-04-05", "2021-01-01"),  # the nearest year
+        ("day", "2024-02-20", "2024-05-20", "2024-04-01"),  # quarter
+        ("day", "2024-01-17", "2024-02-20", "2024-02-01"),
+        ("day", "2024-03-04", "2024-03-07", "2024-03-06"),
+        ("day", "2024-03-04", "2024-03-05", "2024-03-05"),
+        ("day", "1899-12-01", "1900-02-01", "1900-01-01"),
+        ("minute", "2024-03-04 22:10", "2024-03-05 02:00", "2024-03-05 00:00"),
+        ("minute", "2024-03-05 09:12", "2024-03-05 10:40", "2024-03-05 10:00"),
+        ("second", "2024-03-05 09:12:01", "2024-03-05 09:15:00", "2024-03-05 09:14"),
+    ],
+)
+def test_dates(unit, low, high, begins):
+    """The upper side begins with a start; dates are numbers of their unit."""
+    pair = (np.array([units(text, unit)]) for text in (low, high))
+    assert between(*pair, unit).tolist() == [units(begins, unit) - 1]
+
+
+def rank(threshold: int, unit: str) -> int:
+    """The longest period that begins after a threshold; of days to seconds."""
+    at = EPOCH + timedelta(seconds=(threshold + 1) * STEPS[unit])
+    for longest, rest in enumerate(
+        (
+            (at.month - 1, at.day - 1, at.hour, at.minute, at.second),
+            ((at.month - 1) % 3, at.day - 1, at.hour, at.minute, at.second),
+            (at.day - 1, at.hour, at.minute, at.second),
+            (at.hour, at.minute, at.second),
+            (at.minute, at.second),
+            (at.second,),
+        )
+    ):
+        if not any(rest):
+            return longest
+    return 6
+
+
+def test_dates_against_all_of_the_middle_half():
+    rng = np.random.default_rng(3)
+    for unit, span in (("day", 900), ("minute", 3000), ("second", 9000)):
+        most = 60 * 365 * 86_400 // STEPS[unit]
+        lows = rng.integers(-most, most, 60)
+        highs = lows + rng.integers(1, span, 60) // rng.choice([1, 9, 400], 60) + 1
+        found = between(lows.astype(float), highs.astype(float), unit)
+        for low, high, threshold in zip(lows, highs, found, strict=True):
+            quarter, middle = Fraction(int(high - low), 4), Fraction(int(low + high), 2)
+            half = range(math.ceil(low + quarter), math.floor(high - quarter) + 1)
+            best = min(
+                half, key=lambda t: (rank(t, unit), abs(t - middle), t), default=low
+            )
+            assert threshold == best
 
 
 def test_native_neighbours_are_checked():
     for low, high in (([1.0], [2.0]), (np.zeros(2), np.zeros(3))):
         with pytest.raises((TypeError, ValueError), match=r"low|high"):
-            extension().readable(low, high, False)
+            extension().thresholds_between(low, high, 2)
 
 
 def test_a_decimal_beyond_exact_powers_is_the_midpoint():

@@ -131,53 +131,6 @@ def midpoint(low: NDArray[Any], high: NDArray[Any]) -> Floats:
     return np.where((middle < low) | (middle >= high), low, middle)
 
 
-#: These powers of ten, and no larger ones, are exact.
-_POWERS = np.array([float(10**power) for power in range(23)])
-
-
-def readable(low: NDArray[Any], high: NDArray[Any], whole: bool) -> Floats:
-    """Return short decimals between neighbours: low <= threshold < high.
-
-    Of the multiples of a power of ten in the middle half between neighbours the one
-    that is nearest to the midpoint, of two the lower, for the largest power that has
-    one. 0 is a multiple of all. With ``whole`` only whole numbers, and the lower
-    neighbour where there is none. Beyond exact powers of ten it is the midpoint.
-    """
-    low, high = np.asarray(low, np.float64), np.asarray(high, np.float64)
-    middle, quarter = midpoint(low, high), high / 4 - low / 4
-    least, most = low + quarter, high - quarter
-    result = (low if whole else middle) + 0.0  # one zero
-    open_ = np.maximum(np.abs(least), np.abs(most)) < _POWERS[-1]
-
-    def offer(number: Floats, among: NDArray[np.bool_]) -> None:
-        fits = among & (least <= number) & (number <= most) & (number < high)
-        result[fits] = number[fits]
-        open_[fits] = False
-
-    offer(np.zeros_like(low), np.ones_like(open_))
-    # Every operation is rounded correctly, so that the decimal is the nearest double.
-    with np.errstate(over="ignore"):
-        for unit in _POWERS[::-1]:
-            offer(np.ceil(middle / unit - 0.5) * unit, open_)
-        for units in () if whole else _POWERS[1:]:
-            if not open_.any():
-                break
-            offer(np.ceil(middle * units - 0.5) / units, open_)
-    return result
-
-
-#: Where thresholds lie, in the order of the compiled kernel: at the midpoint, moved
-#: down to a number of the table, at a short decimal, at a whole number.
-POSITIONS = ("midpoint", "value", "readable", "whole")
-
-
-def between(low: NDArray[Any], high: NDArray[Any], position: str) -> Floats:
-    """Return thresholds between neighbours; a number of the table is another matter."""
-    if position in ("readable", "whole"):
-        return readable(low, high, position == "whole")
-    return midpoint(low, high)
-
-
 #: What all numbers of a column are, each one a case of the next.
 NUMBER_KINDS = ("binary", "whole", "any")
 #: Whole numbers are smaller than this: all of them are exact.

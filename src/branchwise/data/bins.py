@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from branchwise.data.arrays import POSITIONS, Floats, Ints, between, distinct
+from branchwise.data.arrays import Floats, Ints, distinct
+from branchwise.data.conventions.threshold_positions import POSITIONS, between
 from branchwise.data.table_schema import Column, Columns
 from branchwise.native import extension, plain_arrays
 

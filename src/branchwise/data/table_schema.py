@@ -115,6 +115,8 @@ class Column:
             return threshold
         if self.number_kind == "bins":
             return "midpoint"
+        if self.date is not None:
+            return self.date.unit
         return "whole" if self.is_whole else "readable"
 
     @property

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from branchwise.data.arrays import POSITIONS, Floats, Ints
+from branchwise.data.arrays import Floats, Ints
+from branchwise.data.conventions.threshold_positions import POSITIONS
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import Quantities, Scale
 from branchwise.data.weights import WeightGrid

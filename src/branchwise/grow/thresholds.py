@@ -27,7 +27,6 @@ from branchwise.data.arrays import (
     TIE,
     Floats,
     Ints,
-    between,
     distinct,
     first_best,
     first_best_of_rows,
@@ -36,6 +35,7 @@ from branchwise.data.arrays import (
     run_starts,
     selected,
 )
+from branchwise.data.conventions.threshold_positions import between
 from branchwise.data.table_schema import Column
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, ImpuritySums64, Scores
