@@ -47,8 +47,8 @@ CONSTANTS = (
     ("stats.py", "_MOST_STEPS", "int", "most_tail_steps"),
     ("stats.py", "_TINY", "double", "tail_tiny"),
     ("prune/error_based.py", "_COLLAPSE_SLACK", "double", "collapse_slack"),
-    ("prune/error_based.py", "_HALVINGS", "int", "halvings"),
-    ("prune/error_based.py", "_TERMS", "int", "terms_of_exponential"),
+    ("prune/estimates.py", "_HALVINGS", "int", "halvings"),
+    ("prune/estimates.py", "_TERMS", "int", "terms_of_exponential"),
 )
 
 

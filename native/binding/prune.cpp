@@ -3,6 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <limits>
 #include <memory>
 
 #include "binding/tree_arrays.hpp"
@@ -82,6 +83,23 @@ bool prune(const Table& table, const Estimate& estimate, const Watch& watch, con
     return WholeRows(table, steps.new_values, state).prune(watch);
 }
 
+Estimate read_estimate(Fields& given, size_t classes) {
+    Estimate estimate{given.number("log_confidence", -1e6, 0), given.number("z", -1e6, 1e6),
+                      int(given.whole("bits", -1100, 60)),
+                      given.whole("slack", 0, Estimate::most_units)};
+    constexpr double most = std::numeric_limits<double>::max();
+    estimate.costs = read_numbers(given.list("costs"), "costs", 0, most);
+    estimate.case_factors = read_numbers(given.list("case_factors"), "case_factors", 0, most);
+    estimate.usual_costs = read_numbers(given.list("usual_costs"), "usual_costs", 0, most);
+    const size_t rows = estimate.costs.empty() ? 0 : classes;
+    if (estimate.costs.size() != rows * classes)
+        refuse("costs must be empty or have one entry for each pair of classes");
+    if (estimate.case_factors.size() != rows || estimate.usual_costs.size() != rows)
+        refuse(
+            "case_factors and usual_costs must have one entry for each class if there are costs");
+    return estimate;
+}
+
 nb::dict prune_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
                     nb::object weights, nb::dict tree, nb::dict options) {
     Table table;
@@ -91,9 +109,7 @@ nb::dict prune_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64
     check_cells(table);
     Fields given("options", options);
     read_weights(table, arrays, weights, given);
-    const Estimate estimate{given.number("log_confidence", -1e6, 0), given.number("z", -1e6, 1e6),
-                            int(given.whole("bits", -1100, 60)),
-                            given.whole("slack", 0, Estimate::most_units)};
+    const Estimate estimate = read_estimate(given, size_t(n_classes));
     const Steps steps{given.flag("collapses"), given.flag("prunes"), given.flag("raises"),
                       given.flag("new_values")};
     given.check_all_taken();

@@ -1,5 +1,5 @@
-// Pessimistic numbers of errors: native implementation of Estimate in
-// branchwise/prune/error_based.py. The same basic IEEE operations in the same order, so that every
+// Pessimistic numbers of errors, or costs: native implementation of Estimate and CostEstimate in
+// branchwise/prune/estimates.py. The same basic IEEE operations in the same order, so that every
 // estimate has the same bits; estimates are whole units, so that their sums do not depend on the
 // order.
 
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "core/constants.hpp"
 
@@ -28,18 +29,39 @@ struct Estimate {
     double z;
     int bits;
     int64_t slack;
+    // Empty where errors are counted: what each prediction costs, a row for each true class; what
+    // turns class weights into cases; and the mean cost of each prediction for other classes.
+    std::vector<double> costs = {}, case_factors = {}, usual_costs = {};
+
+    bool counts_errors() const { return costs.empty(); }
 
     int64_t of(const double* weights, size_t classes) const {
+        if (!counts_errors()) return in_units(expected_cost(weights, classes));
         double total = 0, most = weights[0];
         for (size_t c = 0; c < classes; ++c) {
             total += weights[c];
             most = std::max(most, weights[c]);
         }
         const double errors = total - most;
-        const double units = std::rint(std::ldexp(errors + added(total, errors), bits));
-        if (std::isnan(units)) return most_units;
-        constexpr auto bound = double(most_units);
-        return int64_t(std::clamp(units, -bound, bound));
+        return in_units(errors + added(total, errors));
+    }
+
+    // What a prediction costs for the cases of a node.
+    double cost(const double* weights, size_t classes, size_t prediction) const {
+        double sum = 0;
+        for (size_t c = 0; c < classes; ++c)
+            sum += weights[c] * case_factors[c] * costs[c * classes + prediction];
+        return sum;
+    }
+
+    // The prediction of least cost, of equals the first.
+    size_t cheapest(const double* weights, size_t classes) const {
+        double least = cost(weights, classes, 0);
+        for (size_t p = 1; p < classes; ++p) least = std::min(least, cost(weights, classes, p));
+        const double most = least + std::fabs(least) * tie;
+        size_t first = 0;
+        while (first + 1 < classes && !(cost(weights, classes, first) <= most)) ++first;
+        return first;
     }
 
     // Estimates of a tree whose weights contradict one another may be anything: they and
@@ -48,6 +70,24 @@ struct Estimate {
     static int64_t sum(int64_t a, int64_t b) { return std::clamp(a + b, -most_units, most_units); }
 
   private:
+    int64_t in_units(double expected) const {
+        const double units = std::rint(std::ldexp(expected, bits));
+        if (std::isnan(units)) return most_units;
+        constexpr auto bound = double(most_units);
+        return int64_t(std::clamp(units, -bound, bound));
+    }
+
+    double expected_cost(const double* weights, size_t classes) const {
+        const size_t prediction = cheapest(weights, classes);
+        const double seen = cost(weights, classes, prediction);
+        double total = 0;
+        for (size_t c = 0; c < classes; ++c) total += weights[c] * case_factors[c];
+        const double errors = total - weights[prediction] * case_factors[prediction];
+        const double mean =
+            errors < 1 ? seen + (1.0 - errors) * usual_costs[prediction] : seen / errors;
+        return seen + added(total, errors) * mean;
+    }
+
     double added(double total, double errors) const {
         const double some = added_to_some(total, std::max(errors, 1.0));
         if (errors >= 1) return some;

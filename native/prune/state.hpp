@@ -88,6 +88,7 @@ class PruneState {
     PruneTree& tree;
 
     bool done(uint32_t node) const { return done_[node]; }
+    bool counts_errors() const { return estimate_.counts_errors(); }
     int64_t slack() const { return estimate_.slack; }
     int64_t errors_of(const double* weights) const { return estimate_.of(weights, classes_); }
     int64_t errors_as_leaf(uint32_t node) const { return errors_of(tree.at(node)); }
@@ -223,16 +224,19 @@ class PruneState {
     }
 
   private:
-    // The class with the most weight, of equals the first.
+    // The class with the most weight, or of least cost; of equals the first.
     size_t label(uint32_t node) const {
         const double* weights = tree.at(node);
+        if (!estimate_.counts_errors()) return estimate_.cheapest(weights, classes_);
         const double most = *std::max_element(weights, weights + classes_);
         size_t first = 0;
         while (weights[first] < most - most * tie) ++first;
         return first;
     }
 
+    // Errors, or what they cost.
     double plain_errors(const double* weights, size_t label) const {
+        if (!estimate_.counts_errors()) return estimate_.cost(weights, classes_, label);
         double total = 0;
         for (size_t c = 0; c < classes_; ++c) total += weights[c];
         return total - weights[label];

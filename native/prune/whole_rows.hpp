@@ -1,7 +1,8 @@
 // Pruning with whole rows: they lie in one list, every node's in a range of its own, and
 // are fractional by branches in place. The cases of a branch are counted already, so a
 // trial of it walks its siblings' cases only, and is given up as soon as the branch
-// errs too much: with more cases no estimate gets smaller.
+// errs too much: with more cases no estimate of errors gets smaller. One of costs may, so
+// a trial by costs is not given up.
 
 #pragma once
 
@@ -157,6 +158,7 @@ class WholeRows {
     int64_t try_branch(const Frame& frame, uint32_t branch) {
         forget();
         Trial trial{branch, state_.tree_errors(frame.node) + state_.slack()};
+        if (!state_.counts_errors()) trial.check = std::numeric_limits<size_t>::max();
         const PruneNode& node = state_.tree.nodes[frame.node];
         const auto own = size_t(std::find(node.children.begin(), node.children.end(), branch) -
                                 node.children.begin());

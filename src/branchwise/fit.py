@@ -13,8 +13,8 @@ from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from branchwise.data.conventions.declared_columns import with_orders
 from branchwise.data.descriptions import Metadata
-from branchwise.data.frames import with_orders
 from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.base import (
     MAX_EXACT,
@@ -27,15 +27,16 @@ from branchwise.engines.base import (
 )
 from branchwise.engines.memory import MemoryTable, Training
 from branchwise.errors import FitWarning, ParameterError, check_limit, quoted
-from branchwise.grow.grow import Progress
 from branchwise.model import Model
 from branchwise.recipe import ID3, Recipe
 from branchwise.recipe.parameters import ALPHA_RULES
 from branchwise.threads import n_threads
-from branchwise.train.train import check_costs, grown, grown_by_engine, task_of
+from branchwise.train.train import check_costs, grown, task_of
 from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
+    from branchwise.grow.grow import Progress
+    from branchwise.recipe.costs import Costs
     from branchwise.train.fit_findings import FitFinding
     from branchwise.train.missing_totals import TotalsOf
 
@@ -198,7 +199,7 @@ def fit_tree(
                 )
             else:
                 tree, recipe, aside, totals_of = _grown(
-                    data_source, plan, recipe, *given
+                    data_source, plan, recipe, None, *given
                 )
         if aside is not None:
             tree = _pruned(tree, plan, recipe, aside)
@@ -349,6 +350,7 @@ def _grown(
     data_source: Source,
     plan: Plan,
     recipe: Recipe,
+    costs: Costs | None,
     aside: Any,
     validation_fraction: float | None,
     progress: Progress | None,
@@ -358,10 +360,15 @@ def _grown(
     An engine also returns what missing values tell of the target.
     """
     if not isinstance(data_source, MemoryTable):
+        from branchwise.train.engine_growth import (  # noqa: PLC0415  (rare)
+            grown_by_engine,
+        )
         from branchwise.train.missing_totals import EngineTotals  # noqa: PLC0415
 
         counted = EngineTotals(plan)
-        tree = grown_by_engine(data_source, plan, recipe, progress, counted.count)
+        tree = grown_by_engine(
+            data_source, plan, recipe, progress, counted.count, costs
+        )
         return tree, recipe, aside, counted
     rows, task = data_source.rows, plan.task
     if validation_fraction is not None:
@@ -376,7 +383,8 @@ def _grown(
         alpha = choose_alpha(rows, recipe, recipe.ccp_alpha, task.threads)
         risk = "errors" if recipe.counts_errors else recipe.risk
         recipe = replace(recipe, ccp_alpha=alpha, risk=risk)
-    return grown(rows, recipe, task.threads, progress), recipe, aside, None
+    tree = grown(rows, recipe, task.threads, progress, costs)
+    return tree, recipe, aside, None
 
 
 def _grown_by_costs(
@@ -388,7 +396,8 @@ def _grown_by_costs(
         without_costs,
     )
 
-    tree, grown, _, totals_of = _grown(data_source, plan, without_costs(recipe), *given)
+    bare = without_costs(recipe)
+    tree, grown, _, totals_of = _grown(data_source, plan, bare, recipe.costs, *given)
     recipe = replace(recipe, ccp_alpha=grown.ccp_alpha, risk=grown.risk)
     return with_true_weights(tree, recipe, weighted), recipe, totals_of
 

@@ -23,7 +23,7 @@ from branchwise.files import dataset as part_files
 from branchwise.files.dataset import StreamedTable
 from branchwise.grow import grow as grafts
 from branchwise.recipe import ID3
-from branchwise.train.train import Below
+from branchwise.train.engine_growth import Below
 
 LINUX = pytest.mark.skipif(
     not Path("/proc/self/fd").exists(), reason="open files are counted in /proc"

@@ -32,7 +32,8 @@ from branchwise.engines.chunk import Chunk, Route
 from branchwise.engines.level_engine import CountColumns
 from branchwise.model import Model
 from branchwise.recipe import C45, CART, ID3, Recipe
-from branchwise.train.train import grown_by_engine, task_of
+from branchwise.train.engine_growth import grown_by_engine
+from branchwise.train.train import task_of
 from engine_tables import RECIPES, in_parts, random_table
 from marked_files import models_of_marked_files
 from partitions import faulty, moody, slow

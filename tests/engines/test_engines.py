@@ -18,7 +18,8 @@ from branchwise.engines.base import Task
 from branchwise.engines.level_engine import in_buckets
 from branchwise.engines.summaries import NumberSummary
 from branchwise.recipe import CART, ID3
-from branchwise.train.train import grown_by_engine, task_of
+from branchwise.train.engine_growth import grown_by_engine
+from branchwise.train.train import task_of
 from engine_tables import RECIPES, in_parts, random_table
 from listed_source import ListedPlace
 from selection import first_fast

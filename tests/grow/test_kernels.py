@@ -15,7 +15,7 @@ from branchwise import native as loader
 from branchwise.data.table_schema import Column, Columns, Schema
 from branchwise.data.target import Classes
 from branchwise.data.weights import weigh
-from branchwise.engines.memory import MemoryEngine
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow
 from branchwise.recipe.parameters import BUILT_IN

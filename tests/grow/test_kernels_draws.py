@@ -13,7 +13,8 @@ from branchwise import native as loader
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import Classes, measure
 from branchwise.data.weights import weigh
-from branchwise.engines.memory import MemoryEngine, Training
+from branchwise.engines.memory import Training
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.draws import ColumnDraws, tree_key
 from branchwise.grow.grow import grow

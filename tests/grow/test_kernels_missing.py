@@ -11,7 +11,7 @@ from branchwise import CARTClassifier, CARTRegressor
 from branchwise import native as loader
 from branchwise.data.table_schema import Schema
 from branchwise.data.target import Classes, measure
-from branchwise.engines.memory import MemoryEngine
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow
 from branchwise.recipe import CART

@@ -13,7 +13,7 @@ from branchwise import native as loader
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import measure
 from branchwise.data.weights import weigh
-from branchwise.engines.memory import MemoryEngine
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.criteria import SERIES
 from branchwise.grow.grow import grow

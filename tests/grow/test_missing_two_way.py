@@ -30,7 +30,8 @@ from branchwise import (
 from branchwise.data.encode import encode_columns
 from branchwise.data.frames import open_table
 from branchwise.data.target import Classes
-from branchwise.engines.memory import MemoryEngine, Training
+from branchwise.engines.memory import Training
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.grow.grow import grow, recount
 from branchwise.recipe import CART, Recipe
 from branchwise.text.conditions import surrogates_of

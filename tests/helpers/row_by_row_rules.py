@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.prune.error_based import Estimate
+from branchwise.prune.estimates import Estimate
 from branchwise.rules.generalise import Cases, Mask, error_rates
 from branchwise.rules.rule import Rule
 from branchwise.text.conditions import Condition

@@ -18,7 +18,8 @@ from branchwise.data.encode import learn_columns
 from branchwise.data.frames import open_table
 from branchwise.data.target import Classes, learn_numbers, learn_target, measure
 from branchwise.data.weights import weigh
-from branchwise.engines.memory import MemoryEngine, Training
+from branchwise.engines.memory import Training
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.train.train import in_bins
 from programs import their_environment
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -56,6 +57,58 @@ def test_every_parameter_is_explained(member: Any) -> None:
     ]
     explained = {**section(member, "Attributes"), **section(member, "Parameters")}
     assert [name for name in names if not explained.get(name, "").strip()] == []
+
+
+#: What methods of models and of estimators return, by module.
+RETURNED = {
+    "engines.table_check": ["TableCheck"],
+    "ensemble.ensemble": ["Ensemble"],
+    "explain.diff": ["ModelDiff"],
+    "explain.explanation": ["Explanation", "Explanations"],
+    "explain.what_if": ["WhatIf"],
+    "rules.rule_list": ["RuleList"],
+    "rules.rule_set": ["Rules"],
+    "shap.shap_values": ["ShapValues"],
+    "steps.result": ["Steps"],
+    "train.prune_model": ["PruningTable"],
+}
+
+
+def functions() -> dict[str, Any]:
+    """Return the public functions, and the methods of public classes, by name."""
+    members = [member.values[0] for member in public()]
+    for module, names in RETURNED.items():
+        returned = import_module(f"branchwise.{module}")
+        members += [getattr(returned, name) for name in names]
+    found = {}
+    for member in members:
+        own = [member]
+        if inspect.isclass(member):
+            names = [name for name in dir(member) if not name.startswith("_")]
+            own = [inspect.getattr_static(member, name) for name in names]
+        for each in own:
+            function = getattr(each, "__func__", each)  # of class methods
+            if inspect.isfunction(function) and "branchwise" in function.__module__:
+                found[f"{function.__module__}.{function.__qualname__}"] = function
+    return found
+
+
+def test_parameters_and_results_of_methods_are_explained() -> None:
+    lacking = []
+    checked = functions()
+    for name, function in checked.items():
+        signature = inspect.signature(function)
+        names = [each for each in signature.parameters if each not in ("self", "cls")]
+        explained = section(function, "Parameters")
+        lacking += [
+            f"{name}: {each}" for each in names if not explained.get(each, "").strip()
+        ]
+        sections = SECTION.findall(inspect.getdoc(function) or "")
+        returns = signature.return_annotation not in (None, "None")
+        if names and returns and not {"Returns", "Yields"} & set(sections):
+            lacking.append(f"{name}: what it returns")
+    assert lacking == []
+    assert len(checked) > 150
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -22,8 +22,8 @@ from branchwise import (
     Recipe,
     fit_tree,
 )
-from branchwise.prune import error_based, subtrees
-from branchwise.prune.error_based import Estimate
+from branchwise.prune import error_based, estimates, subtrees
+from branchwise.prune.estimates import Estimate
 from branchwise.prune.risk import leaf_risk
 from branchwise.recipe import C45, CART, unpruned
 from branchwise.tree.tree import (
@@ -181,7 +181,7 @@ def test_bounds_never_exceed_the_cases():
 
 def test_the_exponential_is_right_to_the_last_digits():
     x = -np.geomspace(1e-12, 39, 2000)
-    assert np.allclose(error_based.expm1(x), np.expm1(x), rtol=1e-14)
+    assert np.allclose(estimates.expm1(x), np.expm1(x), rtol=1e-14)
 
 
 def pessimistic(tree: Tree, node: int, confidence: float) -> float:

@@ -18,7 +18,7 @@ from branchwise import C45Classifier, Model
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64
 from branchwise.grow.thresholds import Thresholds, best_penalised
-from branchwise.prune.error_based import Estimate
+from branchwise.prune.estimates import Estimate
 
 
 def fitted(X: dict, y: str | list[str], **options: object) -> Model:

@@ -24,7 +24,7 @@ from branchwise import (
     datasets,
     fit_tree,
 )
-from branchwise.prune.error_based import Estimate
+from branchwise.prune.estimates import Estimate
 from branchwise.recipe import ID3
 from branchwise.rules import generalise
 from branchwise.rules.generalise import (

@@ -20,7 +20,7 @@ from branchwise import (
     ParameterError,
     datasets,
 )
-from branchwise.shap import shap_values
+from branchwise.shap import row_values, shap_values
 from branchwise.shap.shap_values import ShapValues
 
 WEATHER = datasets.load("weather")
@@ -167,7 +167,7 @@ def test_no_rows_have_no_values():
 
 
 def test_sizes_are_checked_first(monkeypatch):
-    monkeypatch.setattr(shap_values, "MOST_NUMBERS", 4 * 4 * 2 * 13)
+    monkeypatch.setattr(row_values, "MOST_NUMBERS", 4 * 4 * 2 * 13)
     MODEL.shap(WEATHER.X)
     with pytest.raises(ParameterError, match="at most 13 rows for the interactions of"):
         MODEL.shap(WEATHER.X, interactions=True)

@@ -28,7 +28,7 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.data.target import learn_target
 from branchwise.engines.memory import Training
 from branchwise.plot import plot_pruning_path
-from branchwise.prune import error_based, subtrees
+from branchwise.prune import error_based, estimates, subtrees
 from branchwise.recipe import CART
 from branchwise.train.hold_out import assigned, choose_alpha, held_out
 from branchwise.train.prune_model import PruningTable
@@ -233,7 +233,7 @@ def test_pruning_without_raising_goes_bottom_up(seed):
     """One node after the other, by hand."""
     X, y = noisy(seed)
     tree = ID3Classifier().fit(X, y).model_.tree
-    estimate = error_based.Estimate(0.25, float(tree.weights[0].sum()))
+    estimate = estimates.Estimate(0.25, float(tree.weights[0].sum()))
     as_leaf = estimate.of(tree.weights)
     errors, leaves = as_leaf.copy(), tree.is_leaf.copy()
     for node in range(len(tree) - 1, -1, -1):

@@ -12,7 +12,8 @@ import pytest
 from branchwise.engines.base import Task
 from branchwise.grow import native_kernel as native
 from branchwise.recipe import C45, CART, ID3, Recipe, unpruned
-from branchwise.train.train import Below, grown_by_engine, task_of
+from branchwise.train.engine_growth import Below, grown_by_engine
+from branchwise.train.train import task_of
 from branchwise.tree.tree import Tree
 from engine_tables import in_parts, random_table
 from listed_source import ListedPlace

@@ -20,6 +20,7 @@ from branchwise.cli.options.ensemble_growing import ensemble_recipe
 from branchwise.cli.options.model_metadata import ModelOptions, hash_of_files
 from branchwise.cli.show import report_model
 from branchwise.cli.support import Reporter, check_outputs
+from branchwise.cli.support.class_amounts import by_class, read_costs
 from branchwise.cli.support.file_schema import as_read
 from branchwise.cli.support.hints import remark_fit
 from branchwise.cli.support.models import size_of, write_model
@@ -31,8 +32,6 @@ from branchwise.cli.support.rows import (
 from branchwise.cli.support.training import (
     TrainingTable,
     assign_roles,
-    by_class,
-    read_costs,
     read_training,
     validation_rows,
 )

@@ -12,6 +12,7 @@ from branchwise.cli import options
 from branchwise.cli.fit import fit_rows
 from branchwise.cli.options import Page, check_idle, growing, read_na_values, takes
 from branchwise.cli.support import Reporter, check_outputs, open_output, style_of_file
+from branchwise.cli.support.class_amounts import class_weighted
 from branchwise.cli.support.models import open_model
 from branchwise.cli.support.rows import (
     check_known_rows,
@@ -19,7 +20,7 @@ from branchwise.cli.support.rows import (
     located,
     read_known_rows,
 )
-from branchwise.cli.support.training import class_weighted, read_training
+from branchwise.cli.support.training import read_training
 from branchwise.errors import ParameterError, json_text
 from branchwise.files.options import Reading
 from branchwise.files.read_table import STANDARD_STREAM, TableFile

@@ -27,16 +27,16 @@ from branchwise.data.columns import (
     check_mixed,
     present,
 )
-from branchwise.data.descriptions import ColumnStatistics
-from branchwise.data.encoded_table import EncodedTable, LRUCache
-from branchwise.data.frames import (
+from branchwise.data.conventions.declared_columns import (
     Declared,
-    Frame,
     Order,
     check_column_names,
     chosen_columns,
     declared_categories,
 )
+from branchwise.data.descriptions import ColumnStatistics
+from branchwise.data.encoded_table import EncodedTable, LRUCache
+from branchwise.data.frames import Frame
 from branchwise.data.table_schema import (
     PLURAL,
     Column,

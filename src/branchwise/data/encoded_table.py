@@ -171,7 +171,18 @@ class EncodedTable(Frame):
         return self
 
     def column(self, index: int) -> RawColumn:
-        """Return one column."""
+        """Return one column.
+
+        Parameters
+        ----------
+        index : int
+            The position of the column.
+
+        Returns
+        -------
+        RawColumn
+            Its cells, as they were read.
+        """
         return self.columns[index]
 
     @property
@@ -187,7 +198,18 @@ class EncodedTable(Frame):
         return f"<encoded table: {rows}, {columns}>"
 
     def take(self, rows: object) -> EncodedTable:
-        """Return some of the rows, by position or by a mask."""
+        """Return some of the rows, by position or by a mask.
+
+        Parameters
+        ----------
+        rows : sequence of int or of bool
+            Positions of rows, or for each row whether to keep it.
+
+        Returns
+        -------
+        EncodedTable
+            The rows, in the order of the positions; they need not be encoded again.
+        """
         chosen = _positions(rows, self.n_rows)
 
         def make() -> EncodedTable:

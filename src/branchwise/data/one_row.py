@@ -375,5 +375,10 @@ class Framed:
         ----------
         library : {"pandas", "polars", "pyarrow"} or None
             The library that the dataframe is of; None is the first that is installed.
+
+        Returns
+        -------
+        dataframe
+            One row for each row of the table, with the names of its columns.
         """
         return make_frame(self.to_columns(), library)

@@ -73,6 +73,11 @@ def load(name: str, *, as_frame: bool = False) -> Dataset:
         Whether to return a pandas data frame and a series, which scikit-learn can
         split into folds, instead of a dict of columns and a list.
 
+    Returns
+    -------
+    Dataset
+        ``X``, the columns, and ``y``, the target.
+
     Examples
     --------
     >>> from branchwise import datasets

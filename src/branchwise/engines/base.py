@@ -22,7 +22,8 @@ from branchwise.data.arrays import Floats
 from branchwise.data.arrow import is_dataset
 from branchwise.data.bins import Edges
 from branchwise.data.columns import Numbers, RawColumn
-from branchwise.data.frames import Frame, check_column_names
+from branchwise.data.conventions.declared_columns import check_column_names
+from branchwise.data.frames import Frame
 from branchwise.data.table_schema import Schema, Value, check_names
 from branchwise.data.target import Classes, Quantities, Scale, Spread, scale_of
 from branchwise.data.weights import (

@@ -15,7 +15,8 @@ from branchwise.data.frames import open_table
 from branchwise.data.table_schema import Columns
 from branchwise.data.target import class_codes, occurring_classes, plain_numbers
 from branchwise.engines.base import Plan, attributes_of, special, weights_in
-from branchwise.engines.memory import Countable, MemoryEngine, Training
+from branchwise.engines.memory import Training
+from branchwise.engines.memory_engine import Countable, MemoryEngine
 from branchwise.errors import DataError
 from branchwise.grow.protocol import Level, Levels
 from branchwise.native import available

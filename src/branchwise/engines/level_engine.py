@@ -23,7 +23,7 @@ from branchwise.data.table_schema import Columns
 from branchwise.data.target import Classes
 from branchwise.engines.base import Plan
 from branchwise.engines.chunk import Below, Chunk, Route, cells_of
-from branchwise.engines.memory import class_cases_of
+from branchwise.engines.memory_engine import class_cases_of
 from branchwise.errors import DataError, quoted
 from branchwise.grow.counts import Counts, Rows, tally
 from branchwise.grow.protocol import Level

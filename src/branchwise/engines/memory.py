@@ -1,16 +1,14 @@
-"""The in-memory engine, the reference of the others, and its data source.
+"""Data source of tables in memory, and of files that are read into it.
 
-Rows stay in their order; an array has the open node of each. Rows of closed nodes are
-dropped. Where missing values go down every branch, a row becomes several, each with a
-fraction of the weight, rounded to the weight grid. What needs all rows at once (the
-native kernel, held-out rows, caches of trees) takes encoded rows, :class:`Training`.
+What needs all rows at once (the native kernel, held-out rows, caches of trees) takes
+encoded rows, :class:`Training`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,258 +36,16 @@ from branchwise.data.target import (
 from branchwise.data.weights import (
     WeightGrid,
     check_weights,
-    on_grid,
     weigh,
     with_class_weights,
 )
 from branchwise.engines.base import Plan, Task, attributes_of, special, weights_in
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.grow.counts import Counts, Rows, add_up, tally
-from branchwise.grow.protocol import Level, class_cases
-from branchwise.native import available
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
-from branchwise.tree.apply import NativeWalk
-from branchwise.tree.splits import EVERY_BRANCH, STOP, Router, Splits
-from branchwise.tree.tree import Tree, subtree_sums
 
-
-@dataclass(frozen=True)
-class Countable:
-    """A column for counting: codes, their number, and the numbers they stand for."""
-
-    codes: NDArray[Any]
-    n_codes: int
-    values: Floats
-
-
-class MemoryEngine:
-    """Counts and moves the rows of encoded columns.
-
-    ``countable`` is given for a chunk of a table, so that codes do not depend on the
-    values of this chunk.
-    """
-
-    def __init__(
-        self,
-        columns: Sequence[Column],
-        data: Columns,
-        target: Classes | Quantities,
-        grid: WeightGrid,
-        countable: Sequence[Countable] | None = None,
-    ) -> None:
-        self._schema = columns
-        self._data = data
-        counted = None if grid.weights is None else grid.weights > 0
-        self._columns = countable or [
-            _prepare(c, d, counted) for c, d in zip(columns, data.data, strict=True)
-        ]
-        self._target = target
-        self._n_classes = target.n_classes if isinstance(target, Classes) else 0
-        self._grid = grid
-        self.whole = grid.whole
-        self.scale = target.scale if isinstance(target, Quantities) else None
-        self._start()
-
-    def _start(self) -> None:
-        """Put all rows that have a weight in the root."""
-        data, grid = self._data, self._grid
-        self._row = np.arange(data.n_rows, dtype=np.intp)
-        self._weight: Floats | None = None
-        self._case: Floats | None = None
-        if grid.weights is not None:
-            self._row = np.flatnonzero(grid.weights)
-            self._weight = grid.weights[self._row]
-        self._node = np.zeros(len(self._row), dtype=np.intp)
-        self._n_nodes = 1
-        self._moments = self._moments_of(self._row, self._weight)
-
-    def _moments_of(self, rows: Ints, weight: Floats | None) -> Floats | None:
-        """Return the moments of rows that have numbers."""
-        if not isinstance(self._target, Quantities):
-            return None
-        return self._target.scale.moments(self._target.values[rows], weight)
-
-    @property
-    def rows(self) -> Ints:
-        """The rows, or fractions of rows, that are in open nodes."""
-        return self._row
-
-    @property
-    def nodes(self) -> Ints:
-        """The open nodes that they are in."""
-        return self._node
-
-    def totals(self) -> Level:
-        """Put all rows in the root; return its class weights and cases."""
-        self._start()
-        return self._totals(1)
-
-    def _totals(self, n_nodes: int) -> Level:
-        one_code = np.zeros(1, dtype=np.uint8)
-        counts = tally(self._rows(None), one_code, n_nodes, 1, self._n_classes)
-        return Level(*counts.totals(n_nodes))
-
-    def _rows(self, chosen: NDArray[np.bool_] | None) -> Rows:
-        chunk: Any = slice(None) if chosen is None else chosen
-        node, row = self._node[chunk], self._row[chunk]
-        weight = None if self._weight is None else self._weight[chunk]
-        case = None if self._case is None else self._case[chunk]
-        if isinstance(self._target, Classes):
-            return Rows(node, self._target.labels[row], weight, case)
-        moments = None if self._moments is None else self._moments[chunk]
-        return Rows(node, row, weight, case, moments)
-
-    def class_cases(self, tree: Tree) -> Floats:
-        """Count the cases of each class down a finished tree, whatever they weigh."""
-        return class_cases(self, self.cases_by_class, tree)
-
-    def cases_by_class(self) -> Floats:
-        """Count the cases of each class in the open nodes, whatever they weigh."""
-        rows = replace(self._rows(None), weight=self._case, case=None)
-        one_code = np.zeros(1, dtype=np.uint8)
-        counts = tally(rows, one_code, self._n_nodes, 1, self._n_classes)
-        return counts.totals(self._n_nodes)[0]
-
-    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
-        """Count a column in all open nodes, or in some of them."""
-        coded = self._columns[column]
-        chosen = None
-        row = self._row
-        if nodes is not None and len(nodes) < self._n_nodes:
-            wanted = np.zeros(self._n_nodes, dtype=bool)
-            wanted[nodes] = True
-            chosen = wanted[self._node]
-            row = row[chosen]
-        return tally(
-            self._rows(chosen),
-            coded.codes[row],
-            self._n_nodes,
-            coded.n_codes,
-            self._n_classes,
-        )
-
-    def values(self, column: int) -> Floats:
-        """Return the distinct numbers of a numeric column."""
-        return self._columns[column].values
-
-    def missing_code(self, column: int) -> int:
-        """Return the code that stands for missing in the counts of a column."""
-        schema = self._schema[column]
-        if schema.is_numeric:
-            return len(self._columns[column].values)
-        return schema.missing_code
-
-    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
-        """Count every column by the branch that rows take, in place of their class."""
-        n_branches = int(splits.n_branches.max(initial=0))
-        nowhere = np.full(len(splits.column), STOP, dtype=np.intp)
-        decided = replace(splits, missing_to=nowhere, unseen_to=nowhere)
-        branch = Router(self._schema, decided).branches(
-            self._data, self._row, self._node
-        )
-        chosen = branch >= 0
-        rows = replace(self._rows(chosen), label=branch[chosen], moments=None)
-        for coded in self._columns:
-            codes = coded.codes[self._row[chosen]]
-            yield tally(rows, codes, self._n_nodes, coded.n_codes, n_branches)
-
-    def retain(self, nodes: Ints) -> None:
-        """Keep only some open nodes; drop the rows of the rest."""
-        new = np.full(self._n_nodes, -1, dtype=np.intp)
-        new[nodes] = np.arange(len(nodes))
-        node = new[self._node]
-        self._keep(node >= 0, node)
-        self._n_nodes = len(nodes)
-
-    def advance(self, splits: Splits) -> Level:
-        """Move the rows of the open nodes down their branches."""
-        router = Router(self._schema, splits)
-        branch = router.branches(self._data, self._row, self._node)
-        every = np.flatnonzero(branch == EVERY_BRANCH)
-        fractions = self._fractions(router, every) if len(every) else None
-        self._keep(branch >= 0, router.first_branch[self._node] + branch)
-        if fractions is not None:
-            self._append(*fractions)
-        self._n_nodes = len(splits.sizes)
-        return self._totals(self._n_nodes)
-
-    def _fractions(
-        self, router: Router, every: Ints
-    ) -> tuple[Ints, Ints, Floats, Floats]:
-        """Send rows down every branch; return row, node, weight, case of fractions."""
-        origin, target, share = router.every_branch(self._node[every])
-        rows = every[origin]
-        weight = share if self._weight is None else self._weight[rows] * share
-        case = share if self._case is None else self._case[rows] * share
-        weight = on_grid(weight, self._grid.step)
-        case = on_grid(case, self._grid.case_step)
-        kept = weight > 0
-        return self._row[rows][kept], target[kept], weight[kept], case[kept]
-
-    def _append(self, row: Ints, node: Ints, weight: Floats, case: Floats) -> None:
-        whole = np.ones(len(self._row))
-        own_weight = whole if self._weight is None else self._weight
-        own_case = whole if self._case is None else self._case
-        self._row = np.concatenate([self._row, row])
-        self._node = np.concatenate([self._node, node])
-        self._weight = np.concatenate([own_weight, weight])
-        self._case = np.concatenate([own_case, case])
-        more = self._moments_of(row, weight)
-        if self._moments is not None and more is not None:
-            self._moments = np.concatenate([self._moments, more])
-
-    def _keep(self, kept: NDArray[np.bool_], node: Ints) -> None:
-        self._row, self._node = self._row[kept], node[kept]
-        if self._weight is not None:
-            self._weight = self._weight[kept]
-        if self._case is not None:
-            self._case = self._case[kept]
-        if self._moments is not None:
-            self._moments = self._moments[kept]
-
-
-def class_cases_of(
-    columns: Sequence[Column],
-    data: Columns,
-    target: Classes,
-    grid: WeightGrid,
-    tree: Tree,
-) -> Floats:
-    """Count the cases of each class down a finished tree, whatever they weigh.
-
-    Rows of weight 0 are left out. Fractional cases count by their fractions.
-    """
-    if grid.fractions or not available():
-        # Nothing is counted by code, so no codes are needed.
-        nothing = Countable(np.empty(0, dtype=np.uint8), 1, np.empty(0))
-        countable = [nothing] * len(columns)
-        return MemoryEngine(columns, data, target, grid, countable).class_cases(tree)
-    node = NativeWalk(columns, tree).reached(data).astype(np.intp)
-    label = target.labels
-    if grid.weights is not None:
-        counted = grid.weights > 0
-        node, label = node[counted], label[counted]
-    cells = len(tree) * target.n_classes
-    own = add_up(node * target.n_classes + label, np.ones(len(node)), cells)
-    cases: Floats = subtree_sums(tree, own.reshape(len(tree), target.n_classes))
-    return cases
-
-
-def _prepare(
-    column: Column, data: NDArray[Any], counted: NDArray[np.bool_] | None
-) -> Countable:
-    if not column.is_numeric:
-        return Countable(data, column.missing_code + 1, np.empty(0))
-    numbers = data.astype(np.float64, copy=False)
-    known = ~np.isnan(numbers)
-    if counted is not None:
-        known &= counted  # rows without weight are absent
-    values, rank = np.unique(numbers[known], return_inverse=True)
-    codes = np.full(len(numbers), len(values), dtype=np.intp)
-    codes[known] = rank
-    return Countable(codes, len(values) + 1, values)
-
+if TYPE_CHECKING:
+    from branchwise.engines.memory_engine import MemoryEngine
 
 #: The number of classes that a byte can encode.
 _BYTE = 256
@@ -359,6 +115,10 @@ class Training:
 
     def engine(self, grid: WeightGrid) -> MemoryEngine:
         """Return the engine that counts these rows."""
+        from branchwise.engines.memory_engine import (  # noqa: PLC0415  (not to fit)
+            MemoryEngine,
+        )
+
         return MemoryEngine(self.columns, self.data, self.prepared(grid), grid)
 
 

@@ -22,14 +22,13 @@ from branchwise.data.arrays import (
 )
 from branchwise.data.bins import Edges
 from branchwise.data.columns import Coded, RawColumn, check_mixed
-from branchwise.data.encode import check_missing, learn_column
-from branchwise.data.exact_sums import lowest_bit
-from branchwise.data.frames import (
-    Frame,
+from branchwise.data.conventions.declared_columns import (
     chosen_columns,
     declared_categories,
-    open_table,
 )
+from branchwise.data.encode import check_missing, learn_column
+from branchwise.data.exact_sums import lowest_bit
+from branchwise.data.frames import Frame, open_table
 from branchwise.data.table_schema import (
     Column,
     Columns,

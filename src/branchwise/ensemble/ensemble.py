@@ -56,7 +56,18 @@ class Ensemble(SavedTrees):
         return map(self.__getitem__, range(len(self)))
 
     def out_of_bag(self, n_jobs: int | None = None) -> OutOfBag:
-        """Return the predictions for the training rows by trees grown without them."""
+        """Return the predictions for the training rows by trees grown without them.
+
+        Parameters
+        ----------
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        OutOfBag
+            Predictions, and which rows have one; scores follow from them.
+        """
         return OutOfBag.of(self, n_jobs)
 
     def importances(
@@ -70,6 +81,11 @@ class Ensemble(SavedTrees):
             The confidence level of the intervals over trees.
         n_jobs : int or None
             The number of threads.
+
+        Returns
+        -------
+        Importances
+            A row for each column, the most important first.
         """
         return importances_of(self, level, n_jobs)
 
@@ -180,6 +196,16 @@ class Ensemble(SavedTrees):
         """Return the training row of each class that is nearest to those of its class.
 
         It has the highest average proximity to the rows of its class, by weight.
+
+        Parameters
+        ----------
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        Prototypes
+            A row of the training table for each class, with its proximity.
         """
         return prototypes_of(self, n_jobs)
 
@@ -188,6 +214,16 @@ class Ensemble(SavedTrees):
 
         Agreement is measured out of bag: see
         :class:`~branchwise.ensemble.reading.best_tree.BestTree`.
+
+        Parameters
+        ----------
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        BestTree
+            The tree as a model, its position in the forest and its agreement.
         """
         return best_tree(self, n_jobs)
 
@@ -205,6 +241,11 @@ class Ensemble(SavedTrees):
             The largest number of rules.
         max_conditions : int
             The largest number of conditions of a rule.
+
+        Returns
+        -------
+        ForestRules
+            The rules, with how often trees have them and how often they are right.
         """
         return rules_of_forest(self, at_most, max_conditions)
 
@@ -221,6 +262,26 @@ class Ensemble(SavedTrees):
 
         As :meth:`Model.shap`, of the average of the trees or their votes; of gradient
         boosting of the margins, which ``margins`` returns.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        background : table or None
+            Rows to compare with; by default columns that are not known go down every
+            branch as the training cases did.
+        interactions : bool, default=False
+            Whether to split contributions into those of pairs of columns, too.
+        background_weight : sequence of float or None
+            The weights of the rows of the background.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        ShapValues
+            The values of each row, column and class.
         """
         return shap_of_ensemble(
             self, X, background, interactions, n_jobs, background_weight
@@ -268,6 +329,16 @@ class Ensemble(SavedTrees):
         """Return what the trees are, how they are combined, their score, importances.
 
         The score is that out of bag; it is not known for an ensemble from a file.
+
+        Parameters
+        ----------
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        EnsembleSummary
+            Its ``str`` and its page in a notebook show all of it.
         """
         return summary_of(self, n_jobs)
 
@@ -297,6 +368,11 @@ class Ensemble(SavedTrees):
             The heading of the page; by default what is predicted.
         n_jobs : int or None
             The number of threads.
+
+        Returns
+        -------
+        str or None
+            The page; None if it was written to a file.
         """
         if self.recipe.method != "forest" or self.samples is None:
             page = summary_page(self.summary(n_jobs), title)

@@ -9,7 +9,8 @@ from branchwise.data.one_row import open_rows
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.errors import DataError, ParameterError
 from branchwise.shap.products import Term
-from branchwise.shap.shap_values import ShapValues, TreeSum, shap_of_sum
+from branchwise.shap.row_values import TreeSum, shap_of_sum
+from branchwise.shap.shap_values import ShapValues
 from branchwise.threads import n_threads
 from branchwise.tree.splits import EVERY_BRANCH
 from branchwise.tree.tree import Tree

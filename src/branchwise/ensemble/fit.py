@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, cast
 
 from branchwise.data.arrays import Ints
-from branchwise.data.frames import with_orders
+from branchwise.data.conventions.declared_columns import with_orders
 from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.base import (
     MAX_EXACT,

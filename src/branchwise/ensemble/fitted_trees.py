@@ -118,7 +118,21 @@ class FittedTrees(DescribedModel):
         return sorted({int(c) for tree in self.trees for c in tree.used_columns})
 
     def encoded(self, X: object, n_jobs: int | None = None) -> Columns:
-        """Encode the columns that the trees split on, unless X is encoded already."""
+        """Encode the columns that the trees split on, unless X is encoded already.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        Columns
+            The cells as codes and numbers.
+        """
         if isinstance(X, Columns):
             return X
         recipe = self.recipe.tree
@@ -132,7 +146,21 @@ class FittedTrees(DescribedModel):
         )
 
     def predict(self, X: object, n_jobs: int | None = None) -> NDArray[np.generic]:
-        """Return the class, or the expected number, of each row."""
+        """Return the class, or the expected number, of each row.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        array
+            One prediction for each row.
+        """
         data = self.encoded(X, n_jobs)
         values = self.average(data, n_threads(n_jobs))
         if self.is_regression:
@@ -143,6 +171,19 @@ class FittedTrees(DescribedModel):
         """Return the probability of each class, in the order of ``schema.classes``.
 
         With hard voting, the share of trees that predict the class.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        array of float, of shape (rows, classes)
+            The probabilities; each row adds up to 1.
         """
         if self.is_regression:
             raise ParameterError(
@@ -152,7 +193,18 @@ class FittedTrees(DescribedModel):
         return self.average(self.encoded(X, n_jobs), n_threads(n_jobs))
 
     def class_codes(self, probabilities: Floats) -> Ints:
-        """Return the classes of the highest probabilities, or of the least cost."""
+        """Return the classes of the highest probabilities, or of the least cost.
+
+        Parameters
+        ----------
+        probabilities : array of shape (rows, classes)
+            Those that the trees predict together.
+
+        Returns
+        -------
+        array of int
+            The position of the class of each row in ``schema.classes``.
+        """
         costs = self.recipe.tree.costs
         # With hard voting, costs have decided what each tree votes for.
         if costs is not None and self.recipe.voting == "soft":
@@ -160,7 +212,20 @@ class FittedTrees(DescribedModel):
         return first_best_of_rows(probabilities)
 
     def average(self, data: Columns, threads: int = 1) -> Floats:
-        """Return what the trees predict together: probabilities, or a number."""
+        """Return what the trees predict together: probabilities, or a number.
+
+        Parameters
+        ----------
+        data : Columns
+            Encoded rows, as :meth:`encoded` returns them.
+        threads : int
+            The number of threads.
+
+        Returns
+        -------
+        array of float
+            Of shape (rows, classes), or (rows, 1) for numbers.
+        """
 
         def predicted(block: Columns) -> Floats:
             return self.linked(self.total(block), len(self))
@@ -168,15 +233,53 @@ class FittedTrees(DescribedModel):
         return np.concatenate(in_order(predicted, blocks_of(data), threads))
 
     def margins(self, X: object, n_jobs: int | None = None) -> Floats:
-        """Return the sums over the trees, as they are before the link."""
+        """Return the sums over the trees, as they are before the link.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        array of float
+            Of shape (rows, classes), or (rows, 1) for two classes and for numbers.
+        """
         return self.summed(self.encoded(X, n_jobs), n_threads(n_jobs))
 
     def summed(self, data: Columns, threads: int = 1) -> Floats:
-        """Return the sums over the trees for encoded rows."""
+        """Return the sums over the trees for encoded rows.
+
+        Parameters
+        ----------
+        data : Columns
+            Encoded rows, as :meth:`encoded` returns them.
+        threads : int
+            The number of threads.
+
+        Returns
+        -------
+        array of float
+            One row for each row of the data.
+        """
         return np.concatenate(in_order(self.total, blocks_of(data), threads))
 
     def total(self, data: Columns) -> Floats:
-        """Return the weighted sum of the trees, and ``initial``."""
+        """Return the weighted sum of the trees, and ``initial``.
+
+        Parameters
+        ----------
+        data : Columns
+            Encoded rows, as :meth:`encoded` returns them.
+
+        Returns
+        -------
+        array of float
+            One row for each row of the data.
+        """
         if self.recipe.voting == "hard":
             # Not a sum over nodes: a case in several nodes has one vote.
             *_, total = self.totals(data)
@@ -190,7 +293,18 @@ class FittedTrees(DescribedModel):
         return self._from_start(np.concatenate(sums, axis=1))
 
     def totals(self, data: Columns) -> Iterator[Floats]:
-        """Yield the weighted sum of the trees so far, and ``initial``, tree by tree."""
+        """Yield the weighted sum of the trees so far, and ``initial``, tree by tree.
+
+        Parameters
+        ----------
+        data : Columns
+            Encoded rows, as :meth:`encoded` returns them.
+
+        Yields
+        ------
+        array of float
+            The sum after each tree.
+        """
         total = np.zeros((data.n_rows, self.n_outputs))
         for tree in range(len(self)):
             values = self.predicted(tree, data)
@@ -206,7 +320,20 @@ class FittedTrees(DescribedModel):
         return total if self.initial is None else total + self.initial
 
     def linked(self, total: Floats, n_trees: int) -> Floats:
-        """Return the predictions of the first trees from their sum."""
+        """Return the predictions of the first trees from their sum.
+
+        Parameters
+        ----------
+        total : array of float
+            The weighted sum of the trees.
+        n_trees : int
+            How many trees it is of.
+
+        Returns
+        -------
+        array of float
+            Probabilities, or numbers.
+        """
         if self.recipe.loss is not None:
             if len(self.schema.classes) == 1:
                 return np.ones((len(total), 1))  # whatever the odds against nothing
@@ -239,7 +366,20 @@ class FittedTrees(DescribedModel):
         return terms
 
     def sum_of_terms(self, data: Columns, threads: int = 1) -> Floats:
-        """Return the averages of trees, or the margins, for encoded rows."""
+        """Return the averages of trees, or the margins, for encoded rows.
+
+        Parameters
+        ----------
+        data : Columns
+            Encoded rows, as :meth:`encoded` returns them.
+        threads : int
+            The number of threads.
+
+        Returns
+        -------
+        array of float
+            One row for each row of the data.
+        """
         if self.recipe.method != "gradient":
             return self.average(data, threads)
         return self._by_class(self.summed(data, threads))
@@ -251,7 +391,20 @@ class FittedTrees(DescribedModel):
         return np.concatenate([-margins, margins], axis=1)
 
     def predicted(self, tree: int, data: Columns) -> Floats:
-        """Return what one tree contributes: probabilities, a vote, or a number."""
+        """Return what one tree contributes: probabilities, a vote, or a number.
+
+        Parameters
+        ----------
+        tree : int
+            The position of the tree.
+        data : Columns
+            Encoded rows, as :meth:`encoded` returns them.
+
+        Returns
+        -------
+        array of float
+            One row for each row of the data.
+        """
         walker = self.walkers[tree]
         if self.recipe.tree.is_regression:
             return walker.quantities(data)[:, np.newaxis]
@@ -261,7 +414,21 @@ class FittedTrees(DescribedModel):
         return votes
 
     def apply(self, X: object, n_jobs: int | None = None) -> Ints:
-        """Return the node of each tree that each row (mostly) arrives at."""
+        """Return the node of each tree that each row (mostly) arrives at.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        array of int, of shape (rows, trees)
+            The numbers of the nodes.
+        """
         data = self.encoded(X, n_jobs)
 
         def nodes(walker: Walker) -> Ints:

@@ -33,7 +33,18 @@ class SavedTrees(FittedTrees):
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Self:
-        """Return the ensemble that the content of a model file holds."""
+        """Return the ensemble that the content of a model file holds.
+
+        Parameters
+        ----------
+        content : bytes
+            What :meth:`to_bytes` returned, or a model file holds.
+
+        Returns
+        -------
+        Ensemble
+            It predicts as the saved one; it has no training rows.
+        """
         stored = model_file.from_bytes(content, "the content")
         if not isinstance(stored, model_file.StoredEnsemble):
             raise ModelFileError(
@@ -43,7 +54,13 @@ class SavedTrees(FittedTrees):
         return cls(*stored)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model file, whole or not at all. It has no training rows."""
+        """Write the model file, whole or not at all. It has no training rows.
+
+        Parameters
+        ----------
+        path : str or path
+            The file; what it held is replaced.
+        """
         model_file.save_ensemble(path, self.stored)
 
     def export(

@@ -12,8 +12,8 @@ from branchwise.estimators.base import (
     TreeClassifier,
     TreeEstimator,
     check_numbers_criterion,
-    documented,
 )
+from branchwise.estimators.fitted import documented
 from branchwise.recipe import C45, CART, ID3, Recipe
 from branchwise.recipe.parameters import CriterionFunction, ManyValues, Policy, Pruning
 

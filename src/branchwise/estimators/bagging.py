@@ -11,14 +11,9 @@ from sklearn.utils.metaestimators import available_if
 from branchwise.data.arrays import Floats
 from branchwise.errors import ParameterError
 from branchwise.estimators import CARTClassifier
-from branchwise.estimators.base import (
-    FINGERPRINTS,
-    TreeClassifier,
-    TreeEstimator,
-    documented,
-    one_dimensional,
-)
+from branchwise.estimators.base import TreeClassifier, TreeEstimator
 from branchwise.estimators.ensemble import EnsembleClassifier, seed_of
+from branchwise.estimators.fitted import FINGERPRINTS, documented, one_dimensional
 from branchwise.estimators.forest import SampledEstimator
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Voting
 
@@ -104,7 +99,22 @@ class BaggedTrees(SampledEstimator):
         return EnsembleClassifier.predict_log_proba(self, X)
 
     def score(self, X: object, y: object, sample_weight: object = None) -> float:
-        """Return the accuracy, or R squared where numbers are predicted."""
+        """Return the accuracy, or R squared where numbers are predicted.
+
+        Parameters
+        ----------
+        X : table
+            The rows to predict, with the columns of the training rows.
+        y : sequence
+            The true classes, or numbers, of the rows.
+        sample_weight : sequence of float or None
+            The weights of the rows; by default each is 1.
+
+        Returns
+        -------
+        float
+            1 at best.
+        """
         kind = ClassifierMixin if self._is_classifier else RegressorMixin
         return float(kind.score(self, X, y, sample_weight))
 

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import inspect
-import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache, wraps
+from functools import lru_cache
 from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
-    Concatenate,
-    ParamSpec,
     Self,
-    TypeVar,
 )
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import Bunch, column_or_1d
+from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
 
-from branchwise.data.arrays import Floats, Ints
-from branchwise.data.cache import Fingerprints
 from branchwise.data.table_schema import Schema
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, quoted
+from branchwise.estimators.fitted import (
+    FINGERPRINTS,
+    FittedEstimator,
+    ProbabilityEstimator,
+    of_model,
+    one_dimensional,
+)
 from branchwise.fit import fit_tree, not_wanted, warn_of
 from branchwise.model import Model
-from branchwise.prune import subtrees
-from branchwise.prune.risk import measure_of
 from branchwise.recipe import FIELDS, Recipe, pruning_of, unpruned
 from branchwise.recipe.parameters import (
     BUILT_IN,
@@ -43,16 +40,12 @@ from branchwise.recipe.parameters import (
     Risk,
     canonical,
     named,
-    parameters_section,
 )
 from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
-    from branchwise.ensemble.ensemble import Ensemble
     from branchwise.train.fit_findings import FitFinding
 
-#: Searches and cross-validation pass the same rows many times.
-FINGERPRINTS = Fingerprints()
 #: Types whose equal values are the same value.
 _PLAIN = frozenset({str, int, float, bool, type(None)})
 
@@ -61,121 +54,6 @@ _PLAIN = frozenset({str, int, float, bool, type(None)})
 def _known_recipe(recipe: Recipe, **values: Any) -> Recipe:
     """Fill in a recipe, cached: a search needs the same one in every fold."""
     return replace(recipe, **values)
-
-
-#: What fitted estimators have, for their docstrings.
-_ATTRIBUTES = """\
-Attributes
-----------
-model_ : Model
-    The fitted model: schema, tree and recipe.
-tree_ : Tree
-    The arrays of the tree.
-classes_ : ndarray
-    The classes in sorted order; not where numbers are predicted.
-n_features_in_ : int
-    The number of columns.
-feature_names_in_ : ndarray of str
-    Their names, where the table had names.
-feature_importances_ : ndarray
-    How much each column contributed, as shares of 1.
-"""
-_Estimator = TypeVar("_Estimator", bound=type)
-
-
-def documented(estimator: _Estimator) -> _Estimator:
-    """Add all parameters and attributes to the docstring, before the examples."""
-    if estimator.__doc__ is None:  # python -OO
-        return estimator
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(estimator).parameters.items()
-    }
-    attributes = getattr(estimator, "attributes_section", _ATTRIBUTES)
-    parameters = parameters_section(defaults, attributes is not _ATTRIBUTES)
-    sections = f"{parameters}\n\n{attributes}"
-    sections = textwrap.indent(sections, " " * 4)
-    text, examples, rest = estimator.__doc__.partition("    Examples\n")
-    estimator.__doc__ = f"{text}{sections}\n{examples}{rest}"
-    return estimator
-
-
-_Parameters = ParamSpec("_Parameters")
-_Result = TypeVar("_Result")
-
-
-def of_model(
-    method: Callable[Concatenate[Any, _Parameters], _Result],
-) -> Callable[Concatenate[Any, _Parameters], _Result]:
-    """Return a method of estimators that calls this one of their ``model_``."""
-
-    @wraps(method)
-    def call(
-        self: Any, *args: _Parameters.args, **kwargs: _Parameters.kwargs
-    ) -> _Result:
-        check_is_fitted(self)
-        return method(self.model_, *args, **kwargs)
-
-    return call  # type: ignore[return-value]  # of the name of self
-
-
-class FittedEstimator(BaseEstimator):  # type: ignore[misc]
-    """Base class of all estimators: what they tell by their model."""
-
-    model_: Model | Ensemble
-    n_jobs: int | None
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        # Cached: searches call this several times per fit.
-        names: list[str] = super()._get_param_names()
-        return names
-
-    @property
-    def feature_importances_(self) -> Floats:
-        """How much each column contributed, as shares of 1."""
-        check_is_fitted(self)
-        return self.model_.feature_importances
-
-    def predict(self, X: object) -> NDArray[np.generic]:
-        """Return the most probable class, or the expected number, of each row."""
-        check_is_fitted(self)
-        return self.model_.predict(FINGERPRINTS.known_table(X), self.n_jobs)
-
-    def apply(self, X: object) -> Ints:
-        """Return the node that each row arrives at (or mostly arrives at)."""
-        check_is_fitted(self)
-        return self.model_.apply(X, self.n_jobs)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = True
-        return tags
-
-
-class ProbabilityEstimator(ClassifierMixin, FittedEstimator):  # type: ignore[misc]
-    """An estimator that predicts classes, and their probabilities."""
-
-    def _labels(self, y: object) -> object:
-        return FINGERPRINTS.known_labels(one_dimensional(y))
-
-    def predict_proba(self, X: object) -> Floats:
-        """Return the probability of each class, in the order of ``classes_``."""
-        check_is_fitted(self)
-        return self.model_.predict_proba(FINGERPRINTS.known_table(X), self.n_jobs)
-
-    def predict_log_proba(self, X: object) -> Floats:
-        """Return the logarithms of the probabilities; -inf where one is 0."""
-        with np.errstate(divide="ignore"):
-            logs: Floats = np.log(self.predict_proba(X))
-        return logs
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -356,6 +234,9 @@ class TreeEstimator(FittedEstimator):
             )
         grown = self._grown(X, y, sample_weight, recipe, on_finding=not_wanted)
         tree = grown.tree
+        from branchwise.prune import subtrees  # noqa: PLC0415  (rare)
+        from branchwise.prune.risk import measure_of  # noqa: PLC0415
+
         # A number as ccp_alpha, as these are: impurity, unless errors are chosen.
         of_number = replace(self.recipe, ccp_alpha=0.0)
         path = subtrees.pruning_path(tree, measure_of(of_number))
@@ -368,7 +249,18 @@ class TreeEstimator(FittedEstimator):
         return self.model_.tree
 
     def decision_path(self, X: object) -> csr_matrix:
-        """Return which nodes each row visits, as a sparse rows x nodes matrix."""
+        """Return which nodes each row visits, as a sparse rows x nodes matrix.
+
+        Parameters
+        ----------
+        X : table
+            The rows to predict, with the columns of the training rows.
+
+        Returns
+        -------
+        csr_matrix of shape (rows, nodes)
+            1 where the row visits the node.
+        """
         check_is_fitted(self)
         arrivals = self.model_.arrivals(X, self.n_jobs)
         rows, nodes = self.model_.visited(arrivals)
@@ -419,6 +311,20 @@ class TreeClassifier(ProbabilityEstimator, TreeEstimator):
         """Return the share of rows, by weight, whose class is predicted right.
 
         This is scikit-learn's ``accuracy_score``, from the codes of the classes.
+
+        Parameters
+        ----------
+        X : table
+            The rows to predict, with the columns of the training rows.
+        y : sequence
+            The true classes, or numbers, of the rows.
+        sample_weight : sequence of float or None
+            The weights of the rows; by default each is 1.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
         """
         if not hasattr(self, "model_"):  # the check reads all tags, which takes time
             check_is_fitted(self)
@@ -486,13 +392,3 @@ def check_numbers_criterion(criterion: object) -> None:
             f"criterion must be {names} to predict numbers. Got {criterion!r} instead."
             + (_NO_MEDIANS if criterion == "absolute_error" else "")
         )
-
-
-def one_dimensional(y: object) -> object:
-    """Turn a column vector into a row, with scikit-learn's own warning."""
-    if getattr(y, "ndim", 1) == 1 or not hasattr(y, "shape"):
-        return y
-    try:
-        return column_or_1d(y, warn=True)
-    except ValueError as error:
-        raise DataError(f"y must have one label for each row. {error}") from None

@@ -12,12 +12,13 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats
-from branchwise.estimators.base import check_classes_criterion, documented
+from branchwise.estimators.base import check_classes_criterion
 from branchwise.estimators.ensemble import (
     EnsembleClassifier,
     EnsembleEstimator,
     seed_of,
 )
+from branchwise.estimators.fitted import documented
 from branchwise.recipe.ensemble_recipe import (
     NUMBER_LOSSES,
     EnsembleRecipe,
@@ -79,7 +80,18 @@ validation_score_ : ndarray
                 yield model.linked(total, tree)
 
     def staged_predict(self, X: object) -> Iterator[NDArray[np.generic]]:
-        """Yield the predictions of the trees of the first round, of two rounds, ..."""
+        """Yield the predictions of the trees of the first round, of two rounds, ...
+
+        Parameters
+        ----------
+        X : table
+            The rows to predict, with the columns of the training rows.
+
+        Yields
+        ------
+        array
+            The predictions after each round.
+        """
         for values in self._staged(X):
             if self.model_.is_regression:
                 yield values[:, 0].copy()
@@ -91,7 +103,18 @@ class _BoostingClassifier(EnsembleClassifier, BoostingEstimator):
     """Boosting that predicts classes."""
 
     def staged_predict_proba(self, X: object) -> Iterator[Floats]:
-        """Yield the probabilities after each round."""
+        """Yield the probabilities after each round.
+
+        Parameters
+        ----------
+        X : table
+            The rows to predict, with the columns of the training rows.
+
+        Yields
+        ------
+        array of float, of shape (rows, classes)
+            The probabilities after each round.
+        """
         yield from self._staged(X)
 
 
@@ -231,7 +254,18 @@ class GradientBoostingClassifier(_BoostingClassifier, GradientEstimator):
         return "log_loss"
 
     def decision_function(self, X: object) -> Floats:
-        """Return the margins: log odds of the second class, or one of each class."""
+        """Return the margins: log odds of the second class, or one of each class.
+
+        Parameters
+        ----------
+        X : table
+            The rows to predict, with the columns of the training rows.
+
+        Returns
+        -------
+        array of float
+            Of shape (rows,) for two classes, else (rows, classes).
+        """
         check_is_fitted(self)
         margins = self.model_.margins(X, self.n_jobs)
         return margins[:, 0] if margins.shape[1] == 1 else margins

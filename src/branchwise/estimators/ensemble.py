@@ -13,14 +13,13 @@ from branchwise.data.arrays import Ints
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.fit import fit_ensemble
 from branchwise.errors import ParameterError
-from branchwise.estimators.base import (
+from branchwise.estimators.base import named_costs, set_seen_columns
+from branchwise.estimators.fitted import (
     FINGERPRINTS,
     FittedEstimator,
     ProbabilityEstimator,
-    named_costs,
     of_model,
     one_dimensional,
-    set_seen_columns,
 )
 from branchwise.model import Model
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
@@ -160,7 +159,19 @@ feature_importances_ : ndarray
         return len(self.model_)
 
     def decision_path(self, X: object) -> tuple[csr_matrix, Ints]:
-        """Return which nodes each row visits, and the first node of each tree."""
+        """Return which nodes each row visits, and the first node of each tree.
+
+        Parameters
+        ----------
+        X : table
+            The rows to predict, with the columns of the training rows.
+
+        Returns
+        -------
+        csr_matrix and array of int
+            1 where a row visits a node, the nodes of all trees side by side; and where
+            those of each tree begin.
+        """
         check_is_fitted(self)
         paths = []
         for model in self.model_:

@@ -9,16 +9,13 @@ from typing import Any, ClassVar
 from sklearn.base import RegressorMixin
 
 from branchwise.errors import ParameterError
-from branchwise.estimators.base import (
-    check_classes_criterion,
-    check_numbers_criterion,
-    documented,
-)
+from branchwise.estimators.base import check_classes_criterion, check_numbers_criterion
 from branchwise.estimators.ensemble import (
     EnsembleClassifier,
     EnsembleEstimator,
     seed_of,
 )
+from branchwise.estimators.fitted import documented
 from branchwise.estimators.forest_reading import ForestReading, QuantileReading
 from branchwise.recipe.ensemble_recipe import (
     EnsembleRecipe,

@@ -13,8 +13,8 @@ from branchwise.ensemble.out_of_bag import OutOfBag
 from branchwise.ensemble.reading.best_tree import BestTree
 from branchwise.ensemble.reading.importances import Importances
 from branchwise.ensemble.reading.proximities import Prototypes
-from branchwise.estimators.base import of_model
 from branchwise.estimators.ensemble import EnsembleEstimator
+from branchwise.estimators.fitted import of_model
 
 
 class ForestReading(EnsembleEstimator):
@@ -38,6 +38,11 @@ class ForestReading(EnsembleEstimator):
         ----------
         level : float
             The confidence level of the intervals over trees.
+
+        Returns
+        -------
+        Importances
+            A row for each column, the most important first.
         """
         return self._read().importances(level, self.n_jobs)
 
@@ -86,6 +91,11 @@ class ForestReading(EnsembleEstimator):
             A file to write, whole or not at all; None returns the page.
         title : str or None
             The heading of the page; by default what is predicted.
+
+        Returns
+        -------
+        str or None
+            The page; None if it was written to a file.
         """
         return self._read().to_html(path, title, self.n_jobs)
 

@@ -13,12 +13,13 @@ from branchwise.estimators import (
     ID3Classifier,
 )
 from branchwise.estimators.bagging import BaggedTrees
-from branchwise.estimators.base import FittedEstimator, TreeEstimator, set_seen_columns
+from branchwise.estimators.base import TreeEstimator, set_seen_columns
 from branchwise.estimators.boosting import (
     BoostedClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
+from branchwise.estimators.fitted import FittedEstimator
 from branchwise.estimators.forest import RandomForestClassifier, RandomForestRegressor
 from branchwise.model import Model
 from branchwise.recipe import FIELDS, Recipe

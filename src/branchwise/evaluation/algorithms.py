@@ -26,13 +26,13 @@ from branchwise.estimators import (
     CARTRegressor,
     ID3Classifier,
 )
-from branchwise.estimators.base import FittedEstimator
 from branchwise.estimators.boosting import (
     BoostedClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
 )
 from branchwise.estimators.ensemble import EnsembleEstimator
+from branchwise.estimators.fitted import FittedEstimator
 from branchwise.estimators.forest import RandomForestClassifier, RandomForestRegressor
 from branchwise.evaluation.trials import candidate_key
 
@@ -69,6 +69,11 @@ def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
         Whether numbers are to be predicted.
     **parameters : object
         Parameters of the estimator; "sklearn" and "baseline" have none.
+
+    Returns
+    -------
+    estimator
+        Not fitted yet.
     """
     if name == BASELINE:
         return DummyRegressor() if regression else DummyClassifier(strategy="prior")

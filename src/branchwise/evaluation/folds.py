@@ -64,6 +64,18 @@ class FoldAssignment:
         """Return the training and test rows of every fold, stratified by class.
 
         ``target`` has class codes, if they are to be balanced by class, or numbers.
+
+        Parameters
+        ----------
+        target : array
+            Class codes, or numbers.
+        by_class : bool
+            Whether folds are to have about the same shares of the classes.
+
+        Returns
+        -------
+        list of Split
+            One for each fold.
         """
         if self.hold_out is not None:
             return [self._pieces(target, by_class, float(self.hold_out))]

@@ -97,6 +97,11 @@ def learning_curve(
         or R squared.
     n_jobs : int or None
         The number of fits that run in parallel.
+
+    Returns
+    -------
+    LearningCurve
+        Sizes of training sets, and the scores of training and test rows.
     """
     numbers = is_regression(estimator)
     rows = Rows.of(X, y, numbers)

@@ -84,6 +84,11 @@ class SearchDisplay:
         ----------
         search : SearchResults, or a fitted GridSearchCV or the like
             What has ``cv_results_``.
+
+        Returns
+        -------
+        SearchDisplay
+            Drawn by :meth:`plot`.
         """
         table = getattr(search, "cv_results_", None)
         if table is None:
@@ -109,7 +114,18 @@ class SearchDisplay:
         return cls(panels, best, scoring if isinstance(scoring, str) else "score")
 
     def plot(self, ax: Any = None) -> SearchDisplay:
-        """Draw, on new axes or on those given, one for each panel."""
+        """Draw, on new axes or on those given, one for each panel.
+
+        Parameters
+        ----------
+        ax : Axes, sequence of Axes or None
+            Axes of matplotlib, one for each panel; None makes new ones.
+
+        Returns
+        -------
+        SearchDisplay
+            Itself, with ``axes_`` and ``figure_``.
+        """
         given = np.ravel(np.asarray(ax, dtype=object)).tolist()
         self.axes_ = axes_for(len(self.panels)) if ax is None else given
         if len(self.axes_) != len(self.panels):
@@ -207,11 +223,38 @@ class LearningCurveDisplay:
     def from_estimator(
         cls, estimator: Any, X: object, y: object, **options: Any
     ) -> LearningCurveDisplay:
-        """Fit an estimator to more and more rows: see ``learning_curve``."""
+        """Fit an estimator to more and more rows: see ``learning_curve``.
+
+        Parameters
+        ----------
+        estimator : estimator
+            What to fit.
+        X, y : table and sequence
+            The rows.
+        **options : object
+            As of ``learning_curve``: ``sizes``, ``cv``, ``seed``, ``scoring``,
+            ``n_jobs``.
+
+        Returns
+        -------
+        LearningCurveDisplay
+            Drawn by :meth:`plot`.
+        """
         return cls(learning_curve(estimator, X, y, **options))
 
     def plot(self, ax: Any = None) -> LearningCurveDisplay:
-        """Draw, on new axes or on those given."""
+        """Draw, on new axes or on those given.
+
+        Parameters
+        ----------
+        ax : Axes or None
+            Axes of matplotlib; None makes new ones.
+
+        Returns
+        -------
+        LearningCurveDisplay
+            Itself, with ``ax_`` and ``figure_``.
+        """
         self.ax_ = new_axes() if ax is None else ax
         curve = self.curve
         for piece, scores in (("train", curve.train), ("test", curve.test)):

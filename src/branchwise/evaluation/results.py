@@ -200,6 +200,18 @@ class Comparison(Tables):
 
         From folds the interval has the corrected variance; from one hold-out there is
         none.
+
+        Parameters
+        ----------
+        name, other : str
+            Two of the compared candidates.
+        score : str
+            Which score, such as ``"accuracy"``.
+
+        Returns
+        -------
+        Score
+            The mean difference and its interval.
         """
         one, two = self[name][score], self[other][score]
         if len(one.folds) < 2:

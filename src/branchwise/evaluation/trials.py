@@ -99,7 +99,26 @@ class SearchResults(Framed, Document):
         n_folds: int,
         complete: bool = True,
     ) -> SearchResults:
-        """Put candidates in order: those that got most rows, by score and size."""
+        """Put candidates in order: those that got most rows, by score and size.
+
+        Parameters
+        ----------
+        trials : sequence of Trial
+            The candidates, with their scores.
+        scoring : str
+            The score that they are compared by.
+        method : str
+            How candidates were chosen: ``"grid"`` or ``"halving"``.
+        n_folds : int
+            The number of folds.
+        complete : bool, default=True
+            Whether all of them were tried.
+
+        Returns
+        -------
+        SearchResults
+            The candidates, the best first.
+        """
 
         def position(at: int) -> tuple[float, ...]:
             one = trials[at]
@@ -176,7 +195,18 @@ class SearchResults(Framed, Document):
         yield from map(Paragraph, self._rest(_SHOWN))
 
     def lines(self, limit: int | None = _SHOWN) -> Iterator[str]:
-        """Write the candidates, the best first."""
+        """Write the candidates, the best first.
+
+        Parameters
+        ----------
+        limit : int or None
+            How many candidates to write; None is all.
+
+        Yields
+        ------
+        str
+            A line of the table.
+        """
         yield from as_text([self._table(limit)]).split("\n")
         yield from self._rest(limit)
 

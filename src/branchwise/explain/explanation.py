@@ -191,7 +191,18 @@ class Explanation(Document):
         return len(self.endings) > 1
 
     def to_text(self, max_leaves: int | None = SHOWN_LEAVES) -> str:
-        """Return the explanation as text, with so many leaves of a fractional case."""
+        """Return the explanation as text, with so many leaves of a fractional case.
+
+        Parameters
+        ----------
+        max_leaves : int or None
+            How many leaves to write of a case that arrives at several; None is all.
+
+        Returns
+        -------
+        str
+            The path, the prediction and its interval.
+        """
         most = len(self.endings) if max_leaves is None else max_leaves
         return as_text(self._blocks(most), compact=True)
 

@@ -19,7 +19,8 @@ from branchwise.data.arrays import Floats, Ints, first_best_of_rows
 from branchwise.data.table_schema import Column
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.protocol import Level
-from branchwise.grow.search import Scored, Search
+from branchwise.grow.scored import Scored
+from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import Splits
 

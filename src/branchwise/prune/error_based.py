@@ -3,7 +3,7 @@
 The training errors of a leaf are too low an estimate, so they are replaced by the
 upper end of a confidence interval for its error rate. Bottom up, a node becomes a
 leaf, or is replaced by its largest branch, where the estimate is no higher (Quinlan,
-"C4.5", 1993, section 4.2; the formulas are those of J48 and of release 8).
+"C4.5", 1993, section 4.2). ``prune/estimates.py`` has the estimates.
 
 Raising a branch sends it the cases of its siblings, so these have to be counted
 again: ``recount`` does so in the engine that holds the rows.
@@ -14,17 +14,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
-from branchwise.data.arrays import TIE, Floats, Ints
+from branchwise.data.arrays import TIE, Ints
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import WeightGrid
-from branchwise.errors import DataError
 from branchwise.grow.criteria import ImpuritySums
 from branchwise.grow.native_kernel import grid_options, table_arguments
 from branchwise.native import available, extension, plain_array
+from branchwise.prune.estimates import CostEstimate, Estimate
 from branchwise.recipe import Recipe
 from branchwise.tree.tree import (
     ARRAYS,
@@ -44,92 +43,36 @@ Recount = Callable[[Tree], tuple[Tree, Ints]]
 
 #: A leaf with at most so many more errors is no worse.
 _COLLAPSE_SLACK = 1e-3
-#: An estimate that is at most this much higher is no worse.
-_PRUNE_SLACK = 0.1
-#: With more cases than this products of their numbers would overflow.
-_MOST_CASES = 1e100
-#: Halvings after which a short series gives the exponential of a log probability.
-_HALVINGS = 7
-_TERMS = 12
 
 
-def collapsed(tree: Tree) -> Tree:
-    """Collapse subtrees that have no fewer errors than a leaf would."""
-    errors = tree.weights.sum(axis=1) - at_label(tree, tree.weights)
+def collapsed(tree: Tree, costs: CostEstimate | None = None) -> Tree:
+    """Collapse subtrees whose errors, or costs, are no fewer than those of a leaf."""
     stopped = stopped_weights(tree)
-    behind = stopped.sum(axis=1) - at_label(tree, stopped)
+    if costs is None:
+        errors = tree.weights.sum(axis=1) - at_label(tree, tree.weights)
+        behind = stopped.sum(axis=1) - at_label(tree, stopped)
+    else:
+        expected, prediction = costs.seen(tree.weights)
+        each = np.arange(len(tree))
+        errors = expected[each, prediction]
+        behind = costs.seen(stopped)[0][each, prediction]
     below = subtree_sums(tree, np.where(tree.is_leaf, errors, behind))
     useless = (below >= errors - _COLLAPSE_SLACK) & ~tree.is_leaf
     return with_collapsed(tree, useless).tree
 
 
-class Estimate:
-    """Pessimistic numbers of errors, in whole units, so that sums are exact."""
-
-    def __init__(self, confidence: float, total: float) -> None:
-        if total > _MOST_CASES:
-            raise DataError(
-                "Error-based pruning treats weights as numbers of cases, and estimates "
-                f"errors among up to {_MOST_CASES:g} of them. Got weights that add up "
-                f"to {total:g}; divide sample_weight by a constant."
-            )
-        self.confidence = confidence
-        self.z = -NormalDist().inv_cdf(confidence)
-        #: Errors are at most the weight, and estimates not much more.
-        self.bits = 59 - math.frexp(total + self.z * self.z + 1)[1]
-        self.slack = int(np.rint(math.ldexp(_PRUNE_SLACK, self.bits)))
-
-    def of(self, weights: Floats) -> ImpuritySums:
-        """Estimate the errors of leaves with these class weights."""
-        total = weights.sum(axis=1)
-        errors = total - weights.max(axis=1)
-        expected = errors + self.added(total, errors)
-        units: ImpuritySums = np.rint(np.ldexp(expected, self.bits)).astype(np.int64)
-        return units
-
-    def added(self, total: Floats, errors: Floats) -> Floats:
-        """Return the errors to be added to those seen, by weight and errors."""
-        some = self._extra_for_some(total, np.maximum(errors, 1.0))
-        with np.errstate(divide="ignore", over="ignore"):  # expm1 has -1 from -40 on
-            probability = np.where(total > 0, math.log(self.confidence) / total, 0.0)
-        # The upper limit without errors: n (1 - confidence ** (1 / n)).
-        none = -total * expm1(probability)
-        return np.where(errors < 1, none + errors * (some - none), some)
-
-    def _extra_for_some(self, total: Floats, errors: Floats) -> Floats:
-        """Use the normal approximation, with a correction for continuity."""
-        seen = errors + 0.5
-        square = self.z * self.z
-        safe = np.maximum(total, seen)
-        spread = np.sqrt(seen * (1.0 - seen / safe) + square / 4)
-        limit = safe * (seen + square / 2 + self.z * spread) / (safe + square)
-        rest = np.maximum(total - errors, 0.0)
-        return np.where(seen >= total, rest, limit - errors)
-
-
-def expm1(x: Floats) -> Floats:
-    """Return exp(x) - 1 for x <= 0, from basic IEEE operations.
-
-    Library functions differ in their last bit, which the native implementation must
-    not. With m = exp(u) - 1, doubling u gives m (m + 2).
-    """
-    u = np.maximum(x, -40.0) / 2**_HALVINGS
-    m = np.full_like(u, 1.0)
-    for k in range(_TERMS, 1, -1):
-        m = 1.0 + m * (u / k)
-    m = m * u
-    for _ in range(_HALVINGS):
-        m = m * (m + 2.0)
-    result: Floats = m
-    return result
-
-
-def pruned(tree: Tree, confidence: float, recount: Recount | None) -> Tree:
+def pruned(
+    tree: Tree,
+    confidence: float,
+    recount: Recount | None,
+    costs: CostEstimate | None = None,
+) -> Tree:
     """Prune a tree; without ``recount`` branches are not raised.
 
     All nodes whose subtrees are finished are decided in one round: one count of rows.
+    With ``costs`` these are estimated in place of errors.
     """
-    estimate = Estimate(confidence, float(tree.weights[0].sum()))
+    estimate = costs or Estimate(confidence, float(tree.weights[0].sum()))
     if recount is None:
         return _without_raising(tree, estimate)
     state = _State.of(tree, tree.is_leaf, estimate)
@@ -239,7 +182,7 @@ def _as_branches(
 
 
 def prunes(tree: Tree) -> bool:
-    """Whether to prune this tree natively: the extension does not support costs."""
+    """Whether to prune this tree natively: it must have no predictions of its own."""
     return tree.arrays == ARRAYS and available()
 
 
@@ -250,12 +193,13 @@ def prune_native(
     grid: WeightGrid,
     tree: Tree,
     recipe: Recipe,
+    costs: CostEstimate | None = None,
 ) -> Tree:
     """Collapse a tree and prune it by error estimates, with the compiled extension."""
     prunes = recipe.pruning == "error-based"
     # Collapsing needs no estimate, and so no limit of the weight.
     total = float(tree.weights[0].sum()) if prunes else 0.0
-    estimate = Estimate(recipe.confidence, total)
+    estimate = costs or Estimate(recipe.confidence, total)
     arrays = extension().prune(
         **table_arguments(columns, data, labels, tree.weights.shape[1], grid),
         tree={spec.name: plain_array(getattr(tree, spec.name)) for spec in ARRAYS},
@@ -269,6 +213,10 @@ def prune_native(
             "prunes": prunes,
             "raises": recipe.raise_subtrees,
             "new_values": recipe.branching == "values",
+            # A matrix as one list: a row for each true class.
+            "costs": [] if costs is None else costs.costs.ravel().tolist(),
+            "case_factors": [] if costs is None else costs.factors.tolist(),
+            "usual_costs": [] if costs is None else costs.usual.tolist(),
         },
     )
     return Tree(**arrays)

@@ -191,21 +191,65 @@ class Recipe:
         )
 
     def cases_to_split(self, n_cases: float) -> float:
-        """``min_samples_split`` as a number of cases."""
+        """``min_samples_split`` as a number of cases.
+
+        Parameters
+        ----------
+        n_cases : float
+            The number of training cases, which a share is of.
+
+        Returns
+        -------
+        float
+            The least number of cases of a node that is split.
+        """
         split = _as_cases(self.min_samples_split, n_cases)
         branch = _as_cases(self.min_samples_branch, n_cases)
         return _nearly(max(2, split, 2 * branch))
 
     def cases_in_leaf(self, n_cases: float) -> float:
-        """``min_samples_leaf`` as a number of cases."""
+        """``min_samples_leaf`` as a number of cases.
+
+        Parameters
+        ----------
+        n_cases : float
+            The number of training cases, which a share is of.
+
+        Returns
+        -------
+        float
+            The least number of cases of a leaf.
+        """
         return _nearly(_as_cases(self.min_samples_leaf, n_cases))
 
     def cases_in_branch(self, n_cases: float) -> float:
-        """``min_samples_branch`` as a number of cases."""
+        """``min_samples_branch`` as a number of cases.
+
+        Parameters
+        ----------
+        n_cases : float
+            The number of training cases, which a share is of.
+
+        Returns
+        -------
+        float
+            The least number of cases of a branch.
+        """
         return _nearly(_as_cases(self.min_samples_branch, n_cases))
 
     def weight_in_leaf(self, total: float) -> float:
-        """``min_weight_fraction_leaf`` as a weight, of the total weight."""
+        """``min_weight_fraction_leaf`` as a weight, of the total weight.
+
+        Parameters
+        ----------
+        total : float
+            The weight of all training rows.
+
+        Returns
+        -------
+        float
+            The least weight of a leaf.
+        """
         return _nearly(self.min_weight_fraction_leaf * total)
 
 

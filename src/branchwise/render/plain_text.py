@@ -22,7 +22,6 @@ from branchwise.text.conditions import (
     one_of,
     phrase,
 )
-from branchwise.text.document import in_markdown
 from branchwise.text.predictions import (
     Reasons,
     prediction,
@@ -64,6 +63,12 @@ class Style:
         return self.filled(self.leaf if end else self.split, *texts)
 
 
+def _in_markdown(text: str) -> str:
+    from branchwise.text.document import in_markdown  # noqa: PLC0415  (not to fit)
+
+    return in_markdown(text)
+
+
 #: The styles by name; the first is the default.
 STYLES: dict[str, Style] = {
     "quinlan": Style(),
@@ -82,7 +87,7 @@ STYLES: dict[str, Style] = {
         split="{}",
         alone="**{}**",
         heading=("**{}**", ""),
-        escaped=in_markdown,
+        escaped=_in_markdown,
         typeset=True,
     ),
 }

@@ -11,8 +11,8 @@ from typing import Any
 from branchwise.data.table_schema import Schema
 from branchwise.errors import BranchwiseError, check_seed
 from branchwise.estimators import C45Classifier
-from branchwise.estimators.base import FittedEstimator
 from branchwise.estimators.ensemble import EnsembleEstimator
+from branchwise.estimators.fitted import FittedEstimator
 from branchwise.model import Model
 from branchwise.render.picture import class_colours
 from branchwise.report.ensemble_report import EnsembleReport, ensemble_report

@@ -13,7 +13,8 @@ from branchwise.data.columns import Numbers
 from branchwise.data.table_schema import Schema
 from branchwise.data.weights import with_class_weights
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.estimators.base import FittedEstimator, TreeEstimator
+from branchwise.estimators.base import TreeEstimator
+from branchwise.estimators.fitted import FittedEstimator
 from branchwise.evaluation.algorithms import is_regression
 from branchwise.evaluation.cross_validate import Rows
 from branchwise.evaluation.folds import FoldAssignment

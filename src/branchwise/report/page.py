@@ -23,7 +23,7 @@ from branchwise import __version__
 from branchwise.data.table_schema import Schema
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.errors import json_text, plain
-from branchwise.estimators.base import FittedEstimator
+from branchwise.estimators.fitted import FittedEstimator
 from branchwise.model import Model
 from branchwise.render import view as viewer
 from branchwise.render.charts import MOST_CELLS

@@ -19,7 +19,7 @@ from branchwise.data.arrays import Floats, Ints
 from branchwise.data.table_schema import Column, Columns, Value
 from branchwise.grow.counts import add_up
 from branchwise.native import available, extension, optional_array, plain_array
-from branchwise.prune.error_based import Estimate
+from branchwise.prune.estimates import Estimate
 from branchwise.rules.rule import PathRule
 from branchwise.text.conditions import Condition
 

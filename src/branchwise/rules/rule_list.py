@@ -17,7 +17,7 @@ from branchwise.data.target import check_together, learn_target
 from branchwise.data.weights import check_weights, weigh
 from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.grow.counts import add_up
-from branchwise.prune.error_based import Estimate
+from branchwise.prune.estimates import Estimate
 from branchwise.recipe import Recipe
 from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates
 from branchwise.rules.mdl_selection import selected
@@ -250,18 +250,55 @@ class RuleList(Rules):
         )
 
     def predict(self, X: object) -> NDArray[np.generic]:
-        """Return the class of each row: that of the first rule that holds."""
+        """Return the class of each row: that of the first rule that holds.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+
+        Returns
+        -------
+        array
+            One class for each row.
+        """
         codes, _ = self._decided(self._model.encoded(X))
         return self.schema.class_array.take(codes)
 
     def score(self, X: object, y: object) -> float:
-        """Return the share of rows whose class is predicted right."""
+        """Return the share of rows whose class is predicted right.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        y : sequence
+            The true classes, or numbers, of the rows.
+
+        Returns
+        -------
+        float
+            Between 0 and 1.
+        """
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
     def fired(self, X: object) -> Ints:
         """Return the position of the rule that decides about each row.
 
         ``len(rules)`` is the default's.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+
+        Returns
+        -------
+        array of int
+            A position for each row.
         """
         return self._decided(self._model.encoded(X))[1]
 
@@ -303,6 +340,11 @@ class RuleList(Rules):
             A class that the tree does not know counts as an error.
         sample_weight : sequence of float or None
             The weights of the rows of X.
+
+        Returns
+        -------
+        RuleTable
+            A row for each rule; the last lines are of all rules and of the tree.
         """
         test = None
         if check_together(X, y, sample_weight):

@@ -114,6 +114,11 @@ class Rules(Framed, Document, Sequence[Rule]):
             Those first that cover most, or are right most often, or that the tree
             has first. Of equals the first in the tree comes first. Where numbers are
             predicted there is no confidence.
+
+        Returns
+        -------
+        Rules
+            The same rules.
         """
         if order not in ORDERS:
             raise ParameterError(
@@ -134,7 +139,18 @@ class Rules(Framed, Document, Sequence[Rule]):
         )
 
     def for_class(self, label: Value) -> Rules:
-        """Return the rules that predict a class."""
+        """Return the rules that predict a class.
+
+        Parameters
+        ----------
+        label : class
+            One of the classes.
+
+        Returns
+        -------
+        Rules
+            In the same order.
+        """
         if not self.schema.classes:
             raise ParameterError(
                 "for_class needs rules that predict classes. These predict numbers; "

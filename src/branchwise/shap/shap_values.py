@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,34 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats
-from branchwise.data.encode import encode_columns
-from branchwise.data.frames import Frame, open_table
-from branchwise.data.one_row import Cells, Framed, as_table, open_rows
-from branchwise.data.table_schema import Column, Columns, Schema, Value
-from branchwise.data.weights import check_weights
+from branchwise.data.one_row import Framed
+from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.errors import (
-    DataError,
     ParameterError,
     check_limit,
     counted,
     quoted,
 )
-from branchwise.recipe import Recipe
 from branchwise.render.charts import standalone
-from branchwise.shap.products import Term
 from branchwise.shap.shap_figures import SHOWN_COLUMNS, Bars, Waterfall, signed, size
-from branchwise.shap.shapley import Background, shapley_values
 from branchwise.text.as_html import as_html, asset
 from branchwise.text.blocks import Block, Heading, Paragraph, Table
 from branchwise.text.document import Document
 from branchwise.text.label_words import NO_UNIT, Unit, called, target_unit, title_of
 from branchwise.text.labels import class_called, target_title
 from branchwise.text.words import number, word
-from branchwise.threads import n_threads
-from branchwise.train.fitted_tree import FittedTree
-
-#: Numbers in the largest result: 8 GiB.
-MOST_NUMBERS = 2**30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -125,7 +113,18 @@ class ShapValues(Framed, Document):
         return new.of_class(label[0]) if label else new
 
     def of_class(self, label: Value) -> ShapValues:
-        """Return the values of one class."""
+        """Return the values of one class.
+
+        Parameters
+        ----------
+        label : class
+            One of the classes.
+
+        Returns
+        -------
+        ShapValues
+            Without the axis of classes.
+        """
         if not self.classes:
             raise ParameterError(
                 "A class can be picked from values of several classes only. Got "
@@ -149,7 +148,18 @@ class ShapValues(Framed, Document):
         )
 
     def of_prediction(self, row: int = 0) -> ShapValues:
-        """Return the values of a row, of its most probable class if there are some."""
+        """Return the values of a row, of its most probable class if there are some.
+
+        Parameters
+        ----------
+        row : int
+            The position of the row.
+
+        Returns
+        -------
+        ShapValues
+            Of one row.
+        """
         one = self[row]
         if not one.classes:
             return one
@@ -284,7 +294,18 @@ class ShapValues(Framed, Document):
         return f"{self.scale} of {name}{self._class(self.label)}"
 
     def figure(self, max_columns: int = SHOWN_COLUMNS) -> Bars | Waterfall:
-        """Return what is drawn: of one row a waterfall, of several rows bars."""
+        """Return what is drawn: of one row a waterfall, of several rows bars.
+
+        Parameters
+        ----------
+        max_columns : int
+            How many columns to draw; the others together are one more bar.
+
+        Returns
+        -------
+        Bars or Waterfall
+            The lengths and words of the bars, without a drawing.
+        """
         check_limit("max_columns", max_columns, 1, optional=False)
         if len(self) == 1:
             one = self.of_prediction()
@@ -315,6 +336,11 @@ class ShapValues(Framed, Document):
         ----------
         max_columns : int
             How many columns to draw; the others together are one more bar.
+
+        Returns
+        -------
+        str
+            The document.
         """
         chart = self.figure(max_columns).to_svg()
         return standalone(chart, str(asset("render/assets/charts.css")))
@@ -357,151 +383,3 @@ def cell_words(cell: Any, column: Column | None = None) -> str:
         return "missing"
     known = called(column, known)
     return number(known) if isinstance(known, float) else word(known)
-
-
-@dataclass(frozen=True)
-class TreeSum:
-    """A sum of trees whose predictions are explained.
-
-    ``predict`` returns what the model predicts for encoded rows, to the last bit;
-    with ``scale`` "margin" that is not yet a probability or a number.
-    """
-
-    schema: Schema
-    recipe: Recipe
-    terms: Sequence[Term]
-    used_columns: Sequence[int]
-    predict: Callable[[Columns], Floats]
-    scale: str = "probability"
-
-    def encoded(self, frame: Frame, threads: int) -> Columns:
-        """Encode the columns that the trees split on."""
-        return encode_columns(
-            frame,
-            self.schema,
-            self.used_columns,
-            allow_missing=self.recipe.missing != "error",
-            allow_unseen=self.recipe.unseen != "error",
-            threads=threads,
-        )
-
-
-def shap_of_rows(
-    model: FittedTree,
-    X: object,
-    background: object = None,
-    interactions: bool = False,
-    n_jobs: int | None = None,
-    background_weight: object = None,
-) -> ShapValues:
-    """Return the Shapley values of the predictions for a table or a row."""
-    term = Term(model.tree, model.walker.node_values)
-    trees = TreeSum(
-        model.schema,
-        model.recipe,
-        [term],
-        model.tree.used_columns,
-        lambda data: model.walker.blend(data, term.values),
-    )
-    return shap_of_sum(trees, X, background, interactions, n_jobs, background_weight)
-
-
-def shap_of_sum(
-    model: TreeSum,
-    X: object,
-    background: object = None,
-    interactions: bool = False,
-    n_jobs: int | None = None,
-    background_weight: object = None,
-) -> ShapValues:
-    """Return the Shapley values of a sum of trees for a table or a row."""
-    schema, threads = model.schema, n_threads(n_jobs)
-    frame = open_rows(X)
-    data, cells = model.encoded(frame, threads), Cells(frame, schema)
-    width = max(len(schema.classes), 1)
-    checksize(data.n_rows, len(schema.columns), width, interactions)
-    others = None
-    if background is not None:
-        others = _background(model, background, background_weight, threads)
-    elif background_weight is not None:
-        raise ParameterError(
-            "background_weight has no effect without a background. Pass both."
-        )
-    found = shapley_values(
-        schema.columns,
-        model.terms,
-        data,
-        others,
-        interactions,
-        model.predict(data),
-        threads,
-    )
-    arrays = [cells.column(index) for index in range(len(schema.columns))]
-    result = ShapValues(
-        values=found.values,
-        base_values=found.base,
-        predictions=found.predictions,
-        data=_side_by_side(arrays, data.n_rows),
-        columns=tuple(schema.names),
-        classes=schema.classes,
-        rows=tuple(range(data.n_rows)),
-        interactions=found.interactions,
-        target=schema.target,
-        scale=model.scale,
-        schema=schema,
-    )
-    return result if schema.classes else _of_numbers(result)
-
-
-def _of_numbers(result: ShapValues) -> ShapValues:
-    """Drop the axis of the only output."""
-    matrix = result.interactions
-    return replace(
-        result,
-        values=result.values[..., 0],
-        base_values=result.base_values[0],
-        predictions=result.predictions[:, 0],
-        interactions=None if matrix is None else matrix[..., 0],
-    )
-
-
-def _side_by_side(arrays: list[NDArray[Any]], n_rows: int) -> NDArray[Any]:
-    """Return columns as one array: of numbers if all are, else of objects."""
-    numeric = all(array.dtype == np.float64 for array in arrays)
-    table = np.empty((n_rows, len(arrays)), dtype=np.float64 if numeric else object)
-    for index, array in enumerate(arrays):
-        table[:, index] = array
-    return table
-
-
-def _background(
-    model: TreeSum, table: object, weight: object, threads: int
-) -> Background:
-    """Encode the background, and scale its weights so that they add up to 1."""
-    frame = open_table(as_table(table))
-    if not frame.n_rows:
-        raise DataError(
-            "background must have at least one row to average over. Got none; leave it "
-            "out to use the weights of the training cases."
-        )
-    data = model.encoded(frame, threads)
-    if weight is None:
-        return Background(data, np.full(frame.n_rows, 1.0 / frame.n_rows))
-    try:
-        weights = check_weights(weight, frame.n_rows)
-    except DataError as error:
-        message = str(error).replace("sample_weight", "background_weight")
-        raise DataError(message, row=error.row) from None
-    return Background(data, weights / weights.sum())
-
-
-def checksize(n_rows: int, n_columns: int, width: int, interactions: bool) -> None:
-    """Raise before a result is made that is too large."""
-    each = max(n_columns ** (1 + interactions) * width, 1)
-    if n_rows * each > MOST_NUMBERS:
-        what = "interactions" if interactions else "values"
-        raise ParameterError(
-            f"X must have at most {MOST_NUMBERS // each:,} rows for the {what} of "
-            f"{counted(n_columns, 'column')} and {counted(width, 'output')}. Got "
-            f"{n_rows:,}; pass fewer rows at a time."
-        )

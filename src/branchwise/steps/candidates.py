@@ -23,7 +23,8 @@ from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2
 from branchwise.grow.ranks import codes_of_sides
-from branchwise.grow.search import Branches, Search
+from branchwise.grow.scored import Branches
+from branchwise.grow.search import Search
 from branchwise.grow.thresholds import Thresholds
 from branchwise.recipe import Recipe
 from branchwise.steps.numbers import (

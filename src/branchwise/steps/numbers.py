@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Ints
 from branchwise.data.bins import Edges
 from branchwise.data.table_schema import Column, Value
-from branchwise.engines.memory import MemoryEngine, Training
+from branchwise.engines.memory import Training
+from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.errors import DataError
 from branchwise.grow.choose import AVERAGE_SLACK, Verdicts, carried_out, stops, verdicts
 from branchwise.grow.grow import cases_of, impurity_sums_of, weight_of

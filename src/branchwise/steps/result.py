@@ -92,20 +92,60 @@ class Steps:
         return laid_out(self.nodes, context)
 
     def to_text(self, digits: int = DIGITS, *, worksheet: bool = False) -> str:
-        """Return the worked solution as text."""
+        """Return the worked solution as text.
+
+        Parameters
+        ----------
+        digits : int
+            Digits after the point of rounded figures.
+        worksheet : bool
+            Whether figures are to be filled in, with the solutions after them.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return as_text(self._laid_out(digits, worksheet))
 
     def to_markdown(self, digits: int = DIGITS, *, worksheet: bool = False) -> str:
-        """Return the worked solution as Markdown."""
+        """Return the worked solution as Markdown.
+
+        Parameters
+        ----------
+        digits : int
+            Digits after the point of rounded figures.
+        worksheet : bool
+            Whether figures are to be filled in, with the solutions after them.
+
+        Returns
+        -------
+        str
+            The text, with formulas in LaTeX.
+        """
         return as_markdown(self._page(digits, worksheet))
 
     def to_latex(
         self, digits: int = DIGITS, document: bool = True, *, worksheet: bool = False
     ) -> str:
-        r"""Return the worked solution as LaTeX; trees are drawn with TikZ.
+        """Return the worked solution as LaTeX; trees are drawn with TikZ.
 
         Without ``document`` it has no preamble, to be read into a document that uses
         amsmath, textcomp and, for trees, forest.
+
+        Parameters
+        ----------
+        digits : int
+            Digits after the point of rounded figures.
+        document : bool
+            Whether to write a whole document, with a preamble.
+        worksheet : bool
+            Whether figures are to be filled in, with the solutions after them.
+
+        Returns
+        -------
+        str
+            The source.
         """
         return as_latex(self._page(digits, worksheet), document)
 
@@ -116,6 +156,20 @@ class Steps:
 
         What there is to work out is folded away, unless ``reveal`` is true, and nothing
         outside of the folds tells it.
+
+        Parameters
+        ----------
+        digits : int
+            Digits after the point of rounded figures.
+        reveal : bool
+            Whether nothing is folded away.
+        worksheet : bool
+            Whether figures are to be filled in, with the solutions after them.
+
+        Returns
+        -------
+        str
+            The page; it needs nothing else.
         """
         title = next(
             b.text for b in self._page(digits, worksheet) if isinstance(b, Heading)
@@ -137,6 +191,22 @@ class Steps:
 
         The page brings :func:`style_sheet` along; ``heading`` is the level of the
         first heading.
+
+        Parameters
+        ----------
+        digits : int
+            Digits after the point of rounded figures.
+        reveal : bool
+            Whether nothing is folded away.
+        heading : int
+            The level of the first heading.
+        worksheet : bool
+            Whether figures are to be filled in, with the solutions after them.
+
+        Returns
+        -------
+        str
+            The section.
         """
         # On paper the solutions of a worksheet are pages of their own.
         reveal = reveal or worksheet

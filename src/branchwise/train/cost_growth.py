@@ -3,10 +3,11 @@
 A row of class k weighs in proportion to C_k, the sum of the costs of predicting any
 other class for it, and all rows together as much as before: the altered priors of
 Breiman, Friedman, Olshen and Stone (1984, section 4.4.1), in C4.5 the instance weights
-of Ting (2002). Splits are chosen and subtrees pruned by these weights, so that errors
-are costs. With two classes that is exact; with more, C_k does not tell which wrong
-class is predicted. The finished tree has the weights of its rows, as they were given,
-and predicts by all costs.
+of Ting (2002). Splits are chosen by these weights, so that errors are costs. With two
+classes that is exact; with more, C_k does not tell which wrong class is predicted.
+Error-based pruning estimates all costs (``prune/estimates.py``), cost-complexity
+pruning the impurities of rows of these weights. The finished tree has the weights of
+its rows, as they were given, and predicts by all costs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from branchwise.data.table_schema import Value
 from branchwise.data.weights import CostPriors
 from branchwise.engines.base import Task
 from branchwise.errors import ParameterError, quoted
+from branchwise.prune.estimates import case_factors
 from branchwise.recipe import Recipe
 from branchwise.recipe.costs import Costs, costs_by_class
 from branchwise.train.train import check_costs
@@ -71,9 +73,7 @@ def with_true_weights(tree: Tree, recipe: Recipe, weighted: bool) -> Tree:
     if not weighted:
         cases = tree.weights if tree.class_cases is None else tree.class_cases
         return replace(tree, weights=cases, class_cases=None)
-    cost = np.array(recipe.costs, dtype=np.float64).sum(axis=1)
-    root = tree.weights[0]
-    factors = root.sum() / (root / cost).sum() / cost
-    even = (cost == cost[0]).all()
-    weights: Floats = tree.weights * (1.0 if even else factors)
-    return replace(tree, weights=weights)
+    if recipe.costs is None:
+        raise AssertionError("the tree was grown by costs")
+    factors = case_factors(tree.weights[0], recipe.costs)
+    return replace(tree, weights=tree.weights * factors)

@@ -63,6 +63,11 @@ class DescribedModel:
             data give the same model file.
         data_hash : str or None
             A hash of the training data, such as ``"sha256:..."``.
+
+        Returns
+        -------
+        model
+            A new one; this one stays as it is.
         """
         given = {"name": name, "notes": notes, "date": date, "data_hash": data_hash}
         changed = {key: value for key, value in given.items() if value is not KEEP}
@@ -80,6 +85,11 @@ class DescribedModel:
             By column, or the target: its ``title``, its ``unit`` and ``words``, a
             dictionary from values to words; or only the title. Or the path of a JSON,
             TOML or CSV file that has them.
+
+        Returns
+        -------
+        model
+            A new one; this one stays as it is.
         """
         from branchwise.text.labels import with_labels
 
@@ -133,7 +143,18 @@ class DescribedModel:
         raise NotImplementedError
 
     def with_schema(self, schema: Schema) -> Self:
-        """Return the model with another schema, and nothing that was prepared."""
+        """Return the model with another schema, and nothing that was prepared.
+
+        Parameters
+        ----------
+        schema : Schema
+            Columns of the same kinds and values, in the same order.
+
+        Returns
+        -------
+        model
+            A new one; this one stays as it is.
+        """
         new = copy.copy(self)  # takes what is pickled, which leaves out caches
         new.schema = schema
         return new

@@ -79,7 +79,21 @@ class FittedTree(DescribedModel):
         return None if cells is None else self.walker.node_of_row(cells)
 
     def encoded(self, X: object, n_jobs: int | None = None) -> Columns:
-        """Encode the columns that the tree splits on, unless X is encoded already."""
+        """Encode the columns that the tree splits on, unless X is encoded already.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        Columns
+            The cells as codes and numbers.
+        """
         if isinstance(X, Columns):
             return X
         recipe = self.recipe
@@ -103,7 +117,19 @@ class FittedTree(DescribedModel):
         )
 
     def encoded_rows(self, X: object) -> tuple[Columns, Cells]:
-        """Encode a table or a single row; also return its cells as plain values."""
+        """Encode a table or a single row; also return its cells as plain values.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+
+        Returns
+        -------
+        Columns and Cells
+            Codes and numbers, and the cells as they were given.
+        """
         frame = open_rows(X)
         return self.encoded(frame), Cells(frame, self.schema)
 
@@ -111,6 +137,19 @@ class FittedTree(DescribedModel):
         """Find the node, or weighted nodes, that each row of a table arrives at.
 
         ``n_jobs`` threads encode the table; None is one, -1 all cores.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        Arrivals
+            Nodes of rows, with the weights of fractional cases.
         """
         return self.walker.walk(self.encoded(X, n_jobs))
 
@@ -118,6 +157,19 @@ class FittedTree(DescribedModel):
         """Return the most probable class, or the expected number, of each row.
 
         ``X`` is a table, or one row: a dict of cells or a series of pandas, by name.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        array
+            One prediction for each row.
         """
         node = self._node_of_row(X, n_jobs)
         if node is not None:
@@ -129,11 +181,39 @@ class FittedTree(DescribedModel):
         return self.schema.class_array.take(self.class_codes(X, n_jobs))
 
     def class_codes(self, X: object, n_jobs: int | None = None) -> NDArray[Any]:
-        """Return, for each row, which of ``schema.classes`` is predicted."""
+        """Return, for each row, which of ``schema.classes`` is predicted.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        array of int
+            A position in ``schema.classes`` for each row.
+        """
         return self.walker.classify(self.encoded(X, n_jobs))
 
     def predict_proba(self, X: object, n_jobs: int | None = None) -> Floats:
-        """Return the probability of each class, in the order of ``schema.classes``."""
+        """Return the probability of each class, in the order of ``schema.classes``.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        array of float, of shape (rows, classes)
+            The probabilities; each row adds up to 1.
+        """
         if self.tree.is_regression:
             raise ParameterError(
                 "predict_proba needs a tree that predicts classes. Got one that "
@@ -149,6 +229,19 @@ class FittedTree(DescribedModel):
 
         Where numbers are predicted, return the share of their variance that the
         tree explains (R squared): 1 at best, 0 for predicting their mean.
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        y : sequence
+            The true classes, or numbers, of the rows.
+
+        Returns
+        -------
+        float
+            1 at best.
         """
         if self.tree.is_regression:
             got = self.predict(X).astype(np.float64)
@@ -156,11 +249,36 @@ class FittedTree(DescribedModel):
         return float(np.mean(self.predict(X) == np.asarray(y)))
 
     def apply(self, X: object, n_jobs: int | None = None) -> Ints:
-        """Return the node that each row arrives at (or mostly arrives at)."""
+        """Return the node that each row arrives at (or mostly arrives at).
+
+        Parameters
+        ----------
+        X : table or row
+            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
+            One row is a dict or a series, by name.
+        n_jobs : int or None
+            The number of threads; None is one, -1 all cores.
+
+        Returns
+        -------
+        array of int
+            The number of a node for each row; the root is 0.
+        """
         return self.walker.nodes(self.arrivals(X, n_jobs))
 
     def visited(self, arrivals: Arrivals) -> tuple[Ints, Ints]:
-        """Return every (row, node) pair on the ways of the rows."""
+        """Return every (row, node) pair on the ways of the rows.
+
+        Parameters
+        ----------
+        arrivals : Arrivals
+            Where rows arrive, from :meth:`arrivals`.
+
+        Returns
+        -------
+        two arrays of int
+            Positions of rows, and numbers of nodes.
+        """
         return visited(arrivals, self.tree)
 
     @property
@@ -242,6 +360,16 @@ class FittedTree(DescribedModel):
         Nodes are numbered level by level from the root, 0; those of the new model are
         numbered anew. Its recipe stays: it tells how the tree was grown, not what was
         collapsed by hand.
+
+        Parameters
+        ----------
+        *nodes : int
+            The numbers of the nodes.
+
+        Returns
+        -------
+        Model
+            A smaller tree; this model stays as it is.
         """
         from branchwise.train import prune_model as pruning
 
@@ -258,6 +386,16 @@ class FittedTree(DescribedModel):
         ``change_probabilities`` the same prediction will do: predictions stay,
         except those of fractional cases, and probabilities may change. Numbers must be
         equal in any case.
+
+        Parameters
+        ----------
+        change_probabilities : bool, default=False
+            Whether leaves of the same prediction are merged, too.
+
+        Returns
+        -------
+        Model
+            A smaller tree; this model stays as it is.
         """
         from branchwise.train import prune_model as pruning
 

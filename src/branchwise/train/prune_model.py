@@ -21,6 +21,7 @@ from branchwise.data.weights import check_weights
 from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, counted
 from branchwise.prune import error_based, subtrees
+from branchwise.prune.estimates import cost_estimate
 from branchwise.prune.risk import Errors, measure_of
 from branchwise.recipe import Recipe
 from branchwise.recipe.parameters import ALPHA_RULES, PRUNINGS, Pruning, Risk
@@ -35,7 +36,8 @@ from branchwise.train.hold_out import (
     prune_by_validation,
     total_weight,
 )
-from branchwise.train.train import recounter, with_class_cases
+from branchwise.train.post_pruning import recounter
+from branchwise.train.train import with_class_cases
 from branchwise.tree.apply import class_probabilities, predicted_classes
 from branchwise.tree.tree import Tree, stopped_weights, with_collapsed
 
@@ -137,8 +139,11 @@ def pruning_recipe(
 
 
 def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) -> Tree:
+    estimate = None
+    if recipe.costs is not None and recipe.costs_in == "growth":
+        estimate = cost_estimate(recipe, tree.weights[0], recipe.costs, by_costs=False)
     if rows is None or not recipe.raise_subtrees:
-        return error_based.pruned(tree, recipe.confidence, None)
+        return error_based.pruned(tree, recipe.confidence, None, estimate)
     coded = _filled(rows.encoded(schema, tree, recipe), tree)
     grid = coded.grid(recipe).natural
     count = recounter(coded, grid, recipe)
@@ -163,7 +168,7 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
             replace(recipe, collapse=False),
         )
     else:
-        smaller = error_based.pruned(bare, recipe.confidence, count)
+        smaller = error_based.pruned(bare, recipe.confidence, count, estimate)
     return with_class_cases(smaller, coded, grid)
 
 

@@ -1,4 +1,4 @@
-"""Growing and pruning of trees, from encoded rows or by the counts of an engine.
+"""Growing and pruning of trees from encoded rows.
 
 Rows of a :class:`Training` can be selected without encoding them again, as for
 validation sets and cross-validation. Smaller trees of the same rows are derived from
@@ -7,7 +7,7 @@ larger ones in the cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -28,17 +28,10 @@ from branchwise.data.encoded_table import LRUCache
 from branchwise.data.table_schema import Column, Columns, Value
 from branchwise.data.target import Classes, Quantities, Scale
 from branchwise.data.weights import WeightGrid
-from branchwise.engines.base import Plan, Source, Task
-from branchwise.engines.chunk import Chunk, cells_of, memory_engine
-from branchwise.engines.level_engine import PassEngine
-from branchwise.engines.memory import Training, class_cases_of
+from branchwise.engines.base import Task
+from branchwise.engines.memory import Training
 from branchwise.errors import ParameterError, quoted
 from branchwise.grow import native_kernel as native
-from branchwise.grow.grow import Progress, grow, recount
-from branchwise.grow.protocol import Engine
-from branchwise.grow.thresholds import at_values
-from branchwise.prune import error_based, subtrees
-from branchwise.prune.risk import measure_of
 from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
 from branchwise.tree.apply import with_costs, with_predictions
@@ -46,6 +39,8 @@ from branchwise.tree.tree import Tree, with_collapsed
 
 if TYPE_CHECKING:
     from branchwise.grow.draws import ColumnDraws
+    from branchwise.grow.grow import Progress
+    from branchwise.recipe.costs import Costs
 
 #: Parameters that apply after growth: the grown tree does not depend on them.
 _AFTER_GROWTH = ("max_leaf_nodes", "costs", "probabilities", "m")
@@ -145,8 +140,12 @@ def grown(
     recipe: Recipe,
     threads: int = 1,
     progress: Progress | None = None,
+    costs: Costs | None = None,
 ) -> Tree:
-    """Grow a tree and prune it as far as the training rows alone allow."""
+    """Grow a tree and prune it as far as the training rows alone allow.
+
+    ``costs`` are those that the rows weigh by; error-based pruning estimates them.
+    """
     grid = training.grid(recipe)
     rows, edges = training, Edges()
     if recipe.max_bins is not None:
@@ -162,7 +161,7 @@ def grown(
             grid.total if recipe.weights_are_cases else grid.n_cases,
             lambda recipe: _whole(rows, grid, recipe, threads, progress),
         )
-    return _completed(tree, edges, training, grid, recipe)
+    return _completed(tree, edges, training, grid, recipe, costs)
 
 
 def grown_from_bins(
@@ -185,13 +184,28 @@ def grown_from_bins(
 
 
 def _completed(
-    tree: Tree, edges: Edges, training: Training, grid: WeightGrid, recipe: Recipe
+    tree: Tree,
+    edges: Edges,
+    training: Training,
+    grid: WeightGrid,
+    recipe: Recipe,
+    costs: Costs | None = None,
 ) -> Tree:
     """Prune a grown tree, and add its predictions."""
     if edges:
         tree = in_numbers(tree, edges)
-    tree = _trimmed(with_costs(tree, recipe), training, grid, recipe)
+    tree = with_costs(tree, recipe)
+    if _is_pruned(recipe):
+        from branchwise.train.post_pruning import pruned  # noqa: PLC0415  (rare)
+
+        tree = pruned(tree, training, grid, recipe, costs, _native_holds(training))
     return with_class_cases(with_predictions(tree, recipe), training, grid)
+
+
+def _is_pruned(recipe: Recipe) -> bool:
+    """Whether a grown tree is pruned by the rows that it is grown from."""
+    limited = recipe.collapse or recipe.max_leaf_nodes is not None
+    return limited or recipe.pruning in ("error-based", "cost-complexity")
 
 
 def _whole(
@@ -206,10 +220,12 @@ def _whole(
     target = training.prepared(grid)
     columns, data = training.columns, training.data
     if is_native(training, recipe):
-        grown = _natively(columns, data, target, grid, recipe, threads, progress, drawn)
+        grown = natively(columns, data, target, grid, recipe, threads, progress, drawn)
         if grown is not None:
             scale = None if isinstance(target, Classes) else target.scale
             return finished(grown, scale, grid)
+    from branchwise.grow.grow import grow  # noqa: PLC0415  (rare)
+
     # The reference takes bins as numbers.
     data = codes_as_numbers(columns, data)
     engine = replace(training, data=data).engine(grid)
@@ -217,7 +233,7 @@ def _whole(
     return finished(tree, engine.scale, grid)
 
 
-def _natively(
+def natively(
     columns: Sequence[Column],
     data: Columns,
     target: Classes | Quantities,
@@ -269,15 +285,15 @@ def in_bins(
 
 def in_numbers(tree: Tree, edges: Edges) -> Tree:
     """Convert thresholds between bins into thresholds between numbers."""
-    return _converted(tree, edges, numbers_of_thresholds)
+    return with_thresholds(tree, edges, numbers_of_thresholds)
 
 
 def between_bins(tree: Tree, edges: Edges) -> Tree:
     """Convert thresholds between numbers into thresholds between bins."""
-    return _converted(tree, edges, bins_of_thresholds)
+    return with_thresholds(tree, edges, bins_of_thresholds)
 
 
-def _converted(
+def with_thresholds(
     tree: Tree, edges: Edges, convert: Callable[[Floats, Ints, Edges], Floats]
 ) -> Tree:
     """Convert the thresholds of splits and of surrogates."""
@@ -308,6 +324,8 @@ def with_class_cases(tree: Tree, training: Training, grid: WeightGrid) -> Tree:
     """Add the number of cases of each class to nodes, where cases have weights."""
     if grid.weights is None or tree.is_regression:
         return tree
+    from branchwise.engines.memory_engine import class_cases_of  # noqa: PLC0415
+
     labels = Classes(training.target.astype(np.intp), training.n_classes)
     return tree.with_class_cases(
         class_cases_of(training.columns, training.data, labels, grid, tree)
@@ -337,140 +355,3 @@ def check_costs(
             f"costs must have a row and a column for each of the {len(classes)} "
             f"classes {quoted(classes)}. Got {len(costs)} rows."
         )
-
-
-def _trimmed(tree: Tree, training: Training, grid: WeightGrid, recipe: Recipe) -> Tree:
-    """Prune a tree as set in the recipe."""
-    wanted = recipe.collapse or recipe.pruning == "error-based"
-    if wanted and error_based.prunes(tree) and _native_holds(training):
-        tree = limited(tree, recipe)
-        labels = training.target.astype(np.intp, copy=False)
-        tree = error_based.prune_native(
-            training.columns, training.data, labels, grid.natural, tree, recipe
-        )
-        # Raised branches have other cases, and so possibly other predictions.
-        return _worth_their_cost(with_costs(tree, recipe), recipe)
-    return trimmed(tree, recipe, recounter(training, grid.natural, recipe))
-
-
-def limited(tree: Tree, recipe: Recipe) -> Tree:
-    """Limit the tree to ``max_leaf_nodes``."""
-    if recipe.max_leaf_nodes is None:
-        return tree
-    return subtrees.limited(tree, recipe.max_leaf_nodes, recipe.criterion)
-
-
-def trimmed(tree: Tree, recipe: Recipe, count: error_based.Recount) -> Tree:
-    """Prune a tree as set in the recipe; ``count`` counts its rows down other trees."""
-    tree = limited(tree, recipe)
-    if recipe.collapse:
-        tree = error_based.collapsed(tree)
-    if recipe.pruning == "error-based":
-        raise_with = count if recipe.raise_subtrees else None
-        tree = error_based.pruned(tree, recipe.confidence, raise_with)
-    return _worth_their_cost(tree, recipe)
-
-
-def _worth_their_cost(tree: Tree, recipe: Recipe) -> Tree:
-    """Apply cost-complexity pruning if ``ccp_alpha`` is a number above 0."""
-    if recipe.pruning != "cost-complexity":
-        return tree
-    return subtrees.pruned(tree, float(recipe.ccp_alpha), measure_of(recipe))
-
-
-def recounter(
-    training: Training, grid: WeightGrid, recipe: Recipe
-) -> error_based.Recount:
-    """Return a function that counts the training rows down other trees."""
-    new_values = recipe.branching == "values"
-
-    def count(tree: Tree) -> tuple[Tree, Ints]:
-        engine = training.engine(grid)
-        counted, origin = recount(engine, training.columns, tree, new_values)
-        return with_costs(counted, recipe), origin
-
-    return count
-
-
-@dataclass(frozen=True)
-class Below:
-    """Grows the subtree of a node from the rows of the node."""
-
-    plan: Plan
-    recipe: Recipe
-
-    def __call__(self, chunk: Chunk) -> Tree:
-        """Grow from rows of one node; limits refer to the whole table."""
-        plan, recipe = self.plan, self.recipe
-        columns = with_bins(plan.schema.columns, plan.edges)
-        grid = plan.grid_of(chunk.weights)
-        if recipe.threshold == "value":
-            # Thresholds at values are at those of the whole table.
-            recipe = replace(recipe, threshold="midpoint")
-        target = plan.target_of(chunk.target)
-        tree = _natively(columns, cells_of(chunk, plan), target, grid, recipe)
-        if tree is None:
-            tree = grow(memory_engine(chunk, plan), columns, recipe, whole=grid)
-        if self.recipe.threshold == "value":
-            tree = _converted(tree, dict(plan.values), _at_values)
-        return tree
-
-    @classmethod
-    def serves(cls, plan: Plan, recipe: Recipe) -> bool:
-        """Whether the native kernel grows subtrees from the rows of a node."""
-        n_classes = max(plan.n_classes, 1)
-        # Even of a node without rows.
-        columns = plan.schema.columns
-        return native.serves(recipe, columns) and native.holds(columns, n_classes, 0)
-
-
-def _at_values(threshold: Floats, column: Ints, values: Edges) -> Floats:
-    """Move thresholds between numbers down to numbers of the table."""
-    moved = threshold.copy()
-    for index, numbers in values.items():
-        own = (column == index) & ~np.isnan(threshold)
-        moved[own] = at_values(threshold[own], numbers)
-    return moved
-
-
-def grown_by_engine(
-    data_source: Source,
-    plan: Plan,
-    recipe: Recipe,
-    progress: Progress | None = None,
-    count_again: Callable[[Engine, Tree, Recipe], None] | None = None,
-) -> Tree:
-    """Grow a tree and prune it as far as the rows that it is grown from allow.
-
-    ``count_again`` may count the rows again once the tree is grown.
-    """
-    engine = data_source.engine(plan)
-    columns = with_bins(plan.schema.columns, plan.edges)
-    finish = None
-    if isinstance(engine, PassEngine) and Below.serves(plan, recipe):
-        passing = engine
-
-        def finish(cases: Floats, depth: int) -> Iterator[tuple[int, Tree]]:
-            return passing.finish(cases, Below(plan, _from(recipe, depth)))
-
-    tree = grow(engine, columns, recipe, progress, finish)
-    tree = with_costs(finished(tree, plan.scale, plan.grid), recipe)
-
-    def counted(tree: Tree) -> tuple[Tree, Ints]:
-        new_values = recipe.branching == "values"
-        again, origin = recount(engine, columns, tree, new_values)
-        return with_costs(finished(again, None, plan.grid), recipe), origin
-
-    tree = with_predictions(trimmed(tree, recipe, counted), recipe)
-    if plan.weighted and not tree.is_regression:
-        tree = tree.with_class_cases(engine.class_cases(tree))
-    if count_again is not None:
-        count_again(engine, tree, recipe)
-    return in_numbers(tree, plan.edges) if plan.edges else tree
-
-
-def _from(recipe: Recipe, depth: int) -> Recipe:
-    """Return the recipe of a subtree whose root is at a depth."""
-    if recipe.max_depth is None:
-        return recipe
-    return replace(recipe, max_depth=recipe.max_depth - depth)

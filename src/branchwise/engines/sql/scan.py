@@ -14,10 +14,15 @@ import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.columns import Coded, Numbers, RawColumn, check_no_dates
+from branchwise.data.conventions.declared_columns import (
+    Order,
+    chosen_columns,
+    declared_categories,
+)
 from branchwise.data.descriptions import ColumnStatistics
 from branchwise.data.encode import learn_column
 from branchwise.data.exact_sums import lowest_bit
-from branchwise.data.frames import Frame, Order, chosen_columns, declared_categories
+from branchwise.data.frames import Frame
 from branchwise.data.table_schema import (
     Column,
     Value,
