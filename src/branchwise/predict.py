@@ -264,7 +264,7 @@ def _query(
     else:
         content = write(model, "sql", **options)
     plan = make_plan(model.schema, model.tree, model.recipe)
-    rows.check_names([field.name for field in plan.fields])
+    rows.check_names([field.name for field in plan.inputs])
     names = Names(plan, dialect, _ROWS)
     found = {"classes": [names.prediction], "probabilities": names.probabilities}
     added = [name for what in wanted for name in found[what]]
@@ -272,7 +272,7 @@ def _query(
     kept_names = kept_columns(keep, rows.names, rows.label, called)
     cells = [
         f"{cell_of(rows, field.schema_column)} AS {dialect.named(field.name)}"
-        for field in plan.fields
+        for field in plan.inputs
         if field.schema_column is not None
     ]
     named = [(dialect.named(each), f"kept{at}") for at, each in enumerate(kept_names)]

@@ -13,7 +13,6 @@ import pytest
 from branchwise import (
     CARTClassifier,
     DataError,
-    ExportError,
     Model,
     ModelFileError,
     ParameterError,
@@ -96,19 +95,26 @@ def test_a_model_derives_them_again(tmp_path):
     assert estimator.predict(frame).tolist() == Y
 
 
-def test_what_cannot_derive_refuses_by_name():
-    model = fit_tree(date_features({"t": TIMES}, {"t": ["weekday"]}), Y, CART)
-    with pytest.raises(ExportError) as caught:
-        model.export("python")
-    assert str(caught.value) == (
-        "Column 't.weekday' is derived from the dates of 't' (weekday of 't'), which "
-        "no export does. Fit on a table that has it as a column of another name, and "
-        "give it to the export."
+def test_what_if_leaves_such_dates_as_they_are():
+    X = {"t": TIMES[6:], "x": [at % 5 for at in range(194)]}
+    y = [
+        "w" if t.weekday() >= 5 and x > 2 else "d"
+        for t, x in zip(X["t"], X["x"], strict=True)
+    ]
+    model = fit_tree(date_features(X, {"t": ["weekday", "month"]}), y, CART)
+    saturday, monday = dt.datetime(2023, 4, 1, 9), dt.datetime(2023, 4, 3, 9)
+    found = model.what_if({"t": saturday, "x": 1}, "w")
+    assert [change.column for change in found.changes] == ["x"]
+    assert str(found).endswith(
+        "Dates are left as they are where the tree splits on what is derived from "
+        "them: t."
     )
-    with pytest.raises(
-        ParameterError, match=r"'t\.weekday' changes with 't', of which"
-    ):
-        model.what_if({"t": TIMES[0]}, "w")
+    assert found.to_dict()["note"] == found.note
+    assert model.predict(found.best.row).tolist() == ["w"]
+    stuck = model.what_if({"t": monday, "x": 1}, "w")
+    assert not stuck
+    assert "No change gives w while the dates stay as they are." in str(stuck)
+    assert "Dates are left as they are" in str(stuck)
 
 
 @pytest.mark.parametrize(

@@ -37,8 +37,9 @@ from branchwise.export.base import (
 )
 from branchwise.export.excel import ensemble_sheet, sheets, word_sheets
 from branchwise.export.excel.sheets import Sheet, column_name, escaped, workbook
-from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit, make_plan
+from branchwise.export.plan import Field, Node, Plan, PlanSplit, make_plan
 from branchwise.export.verification import probe_rows
+from branchwise.tree.splits import STOP
 from forest_tables import mixed
 from mixed_ensembles import random_boosting, random_ensemble
 from mixed_trees import HOSTILE, random_models
@@ -424,8 +425,7 @@ def calculated(ensembles, n_rows):
             plan = plan_of(ensemble)
             nearest = (sheets.fitting(plan, r) for r in probe_rows(plan, n_rows))
             rows = [row for row in nearest if row is not None]
-            used = [field.column for field in plan.fields]
-            sample = sample_of_rows(rows, ensemble.schema, used)
+            sample = sample_of_rows(rows, ensemble.schema, plan)
             wanted = ensemble_predictions(ensemble, plan, sample)
             content = export.write(ensemble, "excel", lines=str(len(rows)))
             parts = {name: part.encode() for name, part in parts_of(content).items()}

@@ -38,7 +38,7 @@ def test_the_rules_of_a_plan_are_those_of_the_model():
     for model in random_models(52, seed=7):
         plan = plan_of(model)
         rows = probe_rows(plan, 200)
-        sample = sample_of_rows(rows, model.schema, model.tree.used_columns)
+        sample = sample_of_rows(rows, model.schema, plan)
         wanted = model_predictions(model.schema, model.tree, model.recipe, sample)
         for row, answer in zip(rows, wanted, strict=True):
             assert same(follow(plan, row), answer, plan), row
@@ -49,7 +49,7 @@ def test_the_rules_of_a_plan_are_those_of_the_model():
 def test_probes_visit_the_nodes(weather):
     plan = plan_of(weather)
     rows = probe_rows(plan, 100)
-    sample = sample_of_rows(rows, weather.schema, weather.tree.used_columns)
+    sample = sample_of_rows(rows, weather.schema, plan)
     reached = weather.walker.walk(sample.data).node
     assert set(np.flatnonzero(weather.tree.is_leaf)) <= set(reached.tolist())
     assert rows == probe_rows(plan, 100)

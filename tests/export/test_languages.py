@@ -31,9 +31,10 @@ from branchwise.export import (
 from branchwise.export.base import same
 from branchwise.export.c import compile_and_run, compiler
 from branchwise.export.code_writer import comment, identifiers
-from branchwise.export.plan import EVERY_BRANCH, STOP, Field, Node, Plan, PlanSplit
+from branchwise.export.plan import Field, Node, Plan, PlanSplit
 from branchwise.export.statements import pieces_of
 from branchwise.export.verification import probe_rows
+from branchwise.tree.splits import EVERY_BRANCH, STOP
 from export_plans import follow, plan_of
 from mixed_ensembles import random_boosting, random_ensemble
 from mixed_trees import HOSTILE, random_models

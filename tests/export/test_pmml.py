@@ -129,8 +129,7 @@ def check_several(ensembles, n_rows=200):
     for number, ensemble in enumerate(ensembles):
         plan = plan_of(ensemble)
         rows = probe_rows(plan, n_rows)
-        used = [field.column for field in plan.fields]
-        sample = sample_of_rows(rows, ensemble.schema, used)
+        sample = sample_of_rows(rows, ensemble.schema, plan)
         predictions = ensemble_predictions(ensemble, plan, sample, True)
         wanted += [(plan, prediction) for prediction in predictions]
         targets.append(pmml.Names(plan).target)

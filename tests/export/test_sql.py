@@ -20,8 +20,9 @@ from branchwise import (
     fit_tree,
 )
 from branchwise.export import sql, sql_cases, verification
-from branchwise.export.plan import STOP, Field, Node, Plan, PlanSplit
+from branchwise.export.plan import Field, Node, Plan, PlanSplit
 from branchwise.files.sql_dialects import DIALECTS
+from branchwise.tree.splits import STOP
 from mixed_trees import HOSTILE, random_models
 
 TEXT = ("a", "b")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from branchwise.data.arrays import TIE
-from branchwise.export.plan import EVERY_BRANCH, STOP, make_plan
+from branchwise.export.plan import make_plan
+from branchwise.tree.splits import EVERY_BRANCH, STOP
 
 
 def plan_of(model):

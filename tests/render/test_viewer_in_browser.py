@@ -344,8 +344,9 @@ def test_hostile_names_do_nothing(show):
 
 def predicts_as_the_model(page, model, n_rows):
     """Compare the predictions for rows made to break them, bit for bit."""
-    rows = probe_rows(make_plan(model.schema, model.tree, model.recipe), n_rows)
-    sample = sample_of_rows(rows, model.schema, model.tree.used_columns)
+    plan = make_plan(model.schema, model.tree, model.recipe)
+    rows = probe_rows(plan, n_rows)
+    sample = sample_of_rows(rows, model.schema, plan)
     coded = [None] * len(model.schema.columns)
     for at in model.tree.used_columns:
         column, cells = model.schema.columns[at], sample.data.data[at].tolist()

@@ -268,7 +268,7 @@ def test_a_label_does_not_depend_on_the_rows_beside_it() -> None:
     rows = probe_rows(plan, 60)
 
     def answers(some: list[Row]) -> list[Prediction]:
-        sample = sample_of_rows(some, model.schema, model.tree.used_columns)
+        sample = sample_of_rows(some, model.schema, plan)
         return model_predictions(model.schema, model.tree, model.recipe, sample)
 
     assert answers(rows) == [answers([row])[0] for row in rows]

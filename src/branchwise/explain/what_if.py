@@ -139,7 +139,8 @@ class WhatIf(Document):
     ``row``, ``prediction`` and ``probabilities`` are those of the row as it is;
     ``alternatives`` the cheapest ways to the target, to different leaves, best first.
     ``reason`` says why there is none, or why nothing needs to change; ``decided_by``
-    where costs or smoothed probabilities decided on the present prediction.
+    where costs or smoothed probabilities decided on the present prediction; ``note``
+    which dates are left as they are.
     """
 
     row: dict[str, Value | None]
@@ -150,6 +151,7 @@ class WhatIf(Document):
     reason: str | None = None
     decided_by: str = ""
     schema: Schema | None = field(default=None, repr=False, compare=False)
+    note: str = ""
 
     def __bool__(self) -> bool:
         return bool(self.alternatives)
@@ -186,6 +188,8 @@ class WhatIf(Document):
                 yield Heading(text)
                 yield Items([str(change) for change in one.changes])
                 yield Paragraph(f"Cost {amount(one.cost)}.")
+        if self.note:
+            yield Paragraph(self.note)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all of it in plain values."""
@@ -197,6 +201,7 @@ class WhatIf(Document):
             "alternatives": [one.to_dict() for one in self.alternatives],
             "reason": self.reason,
             **({"decided_by": self.decided_by} if self.decided_by else {}),
+            **({"note": self.note} if self.note else {}),
         }
 
 
@@ -234,15 +239,9 @@ class WhatIfQuery:
         """Find the cheapest changes that reach a target."""
         self._check(how_many)
         model = self.model
-        derived = [model.schema.columns[at] for at in model.tree.used_columns]
-        for column in derived:
-            if column.date_feature is not None:
-                raise ParameterError(
-                    f"what_if changes columns one by one, and {column.name!r} changes "
-                    f"with {column.given_as!r}, of which it is derived. Fit without "
-                    "derived columns."
-                )
         constraints = constraints.checked(model.schema, model.recipe)
+        unlimited = self._with_dates(constraints.unlimited)
+        constraints = self._with_dates(constraints)
         prediction, probabilities, by = self.outcome(self.data)
         wanted = target_of(target, model.schema, model.tree, prediction)
         domains = self._domains(constraints)
@@ -250,11 +249,11 @@ class WhatIfQuery:
         ways = tuple(self._alternative(one, domains) for one in found)
         reason = None
         if not ways:
-            reason = self._why_not(wanted, constraints)
+            reason = self._why_not(wanted, constraints, unlimited)
         elif not ways[0].changes:
             ways, reason = ways[:1], f"The prediction is {wanted.words} already."
         return WhatIf(
-            self.cells.row(0),
+            self._row(),
             prediction,
             probabilities,
             wanted.words,
@@ -262,6 +261,40 @@ class WhatIfQuery:
             reason,
             by,
             self.model.schema,
+            self._about_dates(),
+        )
+
+    @property
+    def _dates(self) -> list[str]:
+        """The columns of dates from which the tree derives what it splits on."""
+        columns = [self.model.schema.columns[at] for at in self.model.tree.used_columns]
+        return sorted({c.given_as for c in columns if c.date_feature is not None})
+
+    def _with_dates(self, constraints: Constraints) -> Constraints:
+        """Leave dates as they are of which several columns are derived.
+
+        A change of one alone, such as the weekday, may be that of no date.
+        """
+        dates = self._dates
+        if not dates:
+            return constraints
+        columns = self.model.schema.columns
+        left = [column.name for column in columns if column.given_as in dates]
+        return replace(constraints, immutable={*constraints.immutable, *left})
+
+    def _row(self) -> dict[str, Value | None]:
+        """Return the row without what is derived from its dates."""
+        columns = self.model.schema.columns
+        derived = {column.name for column in columns if column.date_feature is not None}
+        return {n: value for n, value in self.cells.row(0).items() if n not in derived}
+
+    def _about_dates(self) -> str:
+        dates = self._dates
+        if not dates:
+            return ""
+        return (
+            f"Dates are left as they are where the tree splits on what is derived from "
+            f"them: {listed(dates)}."
         )
 
     def _check(self, how_many: object) -> None:
@@ -306,14 +339,16 @@ class WhatIfQuery:
             _change(domains[index], box.cells[index], box.cost_functions[index].cell)
             for index in sorted(box.cost_functions)
         )
-        row = self.cells.row(0) | {change.column: change.new for change in changes}
+        row = self._row() | {change.column: change.new for change in changes}
         return Alternative(
             changes, row, prediction, probabilities, box.cost, box.size, found.nodes, by
         )
 
-    def _why_not(self, target: Target, constraints: Constraints) -> str:
+    def _why_not(
+        self, target: Target, constraints: Constraints, unlimited: Constraints
+    ) -> str:
         """Return why no change leads to the target."""
-        free = self._domains(constraints.unlimited)
+        free = self._domains(unlimited)
         found = self._search(target, free).best()
         if found:
             changes = self._alternative(found[0], free).changes
@@ -327,6 +362,8 @@ class WhatIfQuery:
             )
         if not np.any(target.goal(self.model.tree, self.model.recipe).right):
             return f"No change gives {target.words}: no node of the tree predicts it."
+        if self._dates:
+            return f"No change gives {target.words} while the dates stay as they are."
         if constraints.allow_missing or self.model.recipe.missing == "error":
             return f"No change gives {target.words}: no row reaches a node with it."
         return (

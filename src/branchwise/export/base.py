@@ -6,7 +6,7 @@ import json
 import math
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Protocol, runtime_checkable
@@ -81,28 +81,41 @@ def plan_of(model: Exportable | ExportableEnsemble) -> Plan:
     return make_plan(model.schema, model.tree, model.recipe)
 
 
-def sample_of_table(X: object, schema: Schema, used: Sequence[int]) -> Sample:
+def sample_of_table(X: object, schema: Schema, plan: Plan) -> Sample:
     """Take the rows of a user's table, of the columns that are used."""
     frame = open_table(X)
-    cells = plain_cells(frame, schema, used)
+    used = [field.column for field in plan.fields if field.column >= 0]
+    inputs, given = schema, [field.column for field in plan.inputs]
+    if plan.derived:  # dates that the model has not, or only what is derived from them
+        columns = [field.schema_column for field in plan.inputs]
+        inputs = replace(schema, columns=tuple(c for c in columns if c is not None))
+        given = list(range(len(columns)))
+    cells = plain_cells(frame, inputs, given)
     rows: list[Row] = [()] * frame.n_rows
-    if used:
+    if given:
         rows = list(zip(*cells, strict=True))
     return Sample(rows, encode_columns(frame, schema, used))
 
 
-def sample_of_rows(rows: Sequence[Row], schema: Schema, used: Sequence[int]) -> Sample:
-    """Take rows that are plain values already, one for each column that is used."""
+def sample_of_rows(rows: Sequence[Row], schema: Schema, plan: Plan) -> Sample:
+    """Take rows that are plain values already, one for each input."""
     data: list[NDArray[np.generic]] = [np.empty(0)] * len(schema.columns)
-    for position, index in enumerate(used):
-        column = schema.columns[index]
-        data[index] = _encoded(column, [row[position] for row in rows])
+    for position, tested in enumerate(plan.fields):
+        at = position if tested.feature is None else tested.source
+        if tested.column >= 0:
+            column = schema.columns[tested.column]
+            data[tested.column] = _encoded(column, [row[at] for row in rows])
     return Sample(list(rows), Columns(len(rows), tuple(data)))
 
 
 def _encoded(column: Column, cells: Sequence[Value | None]) -> NDArray[np.generic]:
-    if column.date is not None:
-        return np.array([number_of(column.date, cell) for cell in cells], float)
+    dates = column.date
+    if column.date_feature is not None:
+        dates = column.date_feature.date
+    if dates is not None:
+        numbers = np.array([number_of(dates, cell) for cell in cells], float)
+        feature = column.date_feature
+        return numbers if feature is None else feature.numbers(numbers, dates)
     if column.is_numeric:
         return np.array([np.nan if cell is None else cell for cell in cells], float)
     codes = [
@@ -160,7 +173,7 @@ def ensemble_predictions(
             (plan.classes[code], tuple(row))
             for code, row in zip(codes, values.tolist(), strict=True)
         ]
-    used = [field.column for field in plan.fields]
+    used = [field.column for field in plan.fields if field.column >= 0]
     left = _rejected(ensemble.schema, used, ensemble.recipe.tree, sample)
     for tree in ensemble.trees if leave_fractional else ():
         walker = Walker(ensemble.schema.columns, tree, ensemble.recipe.tree)

@@ -20,6 +20,7 @@ from branchwise.export.code_writer import (
     whole_within_doubles,
     wrapped,
 )
+from branchwise.export.date_steps import steps_from_number
 from branchwise.export.dates import number_of, units_note
 from branchwise.export.plan import Cell, Field, Plan, Row
 from branchwise.export.statements import Piece, Table, Test
@@ -139,7 +140,7 @@ def compile_and_run(
 def _driver(plan: Plan, prefix: str) -> str:
     take, free = [], []
     names = identifiers(field.name for field in plan.fields)
-    for field, name in zip(plan.fields, names, strict=True):
+    for field, name in zip(plan.inputs, names, strict=False):
         if field.kind == "text":
             take.append(f"row.{name} = take_text(rows);")
             free.append(f"free((void *)row.{name});")
@@ -151,7 +152,7 @@ def _driver(plan: Plan, prefix: str) -> str:
 
 
 def _serialised(plan: Plan, rows: Sequence[Row]) -> bytes:
-    cells = (_cell(f, c) for row in rows for f, c in zip(plan.fields, row, strict=True))
+    cells = (_cell(f, c) for row in rows for f, c in zip(plan.inputs, row, strict=True))
     return struct.pack("=i", len(rows)) + b"".join(cells)
 
 
@@ -306,7 +307,7 @@ def write(plan: Plan, options: Options) -> bytes:
     whole_within_doubles([v for field in plan.fields for v in field.values], "C")
     source, strings = CSource(plan, prefix), Strings(prefix)
     functions = list(source.functions())
-    fields = [_field(source, strings, at) for at in range(len(plan.fields))]
+    fields = [_field(source, strings, at) for at in range(len(plan.inputs))]
     arrays = _arrays(source, strings)
     nothing = {"text": "NULL", "boolean": "-1", "number": "NAN"}
     n_leaves = max(
@@ -320,8 +321,9 @@ def write(plan: Plan, options: Options) -> bytes:
         P=source.upper,
         about=comment(plan.about),
         classes=len(plan.classes),
-        columns=max(1, len(plan.fields)),
+        columns=max(1, len(plan.inputs)),
         fields=fields,
+        derived=[_derived(source, at) for at in range(len(fields), len(plan.fields))],
         divides=plan.divides,
         rejects_missing=plan.rejects_missing,
         rejects_unseen=plan.rejects_unseen,
@@ -329,7 +331,7 @@ def write(plan: Plan, options: Options) -> bytes:
         n_numbers=len(source.offset) - n_codes,
         long_texts=strings.long,
         arrays={name: "\n".join(lines) for name, lines in arrays.items()},
-        missing_row=", ".join(nothing[field.kind] for field in plan.fields) or "0",
+        missing_row=", ".join(nothing[field.kind] for field in plan.inputs) or "0",
         leaves=n_leaves,
         stack=max(1, round(n_leaves * 24 / 1000)),
         costs=[", ".join(map(number, row)) for row in plan.costs or ()],
@@ -362,7 +364,7 @@ def _of_trees(plan: Plan, prefix: str) -> dict[str, str]:
 def _arrays(source: CSource, strings: Strings) -> dict[str, list[str]]:
     """Return the arrays of the file, as lines: empty where there is none."""
     plan, p = source.plan, source.prefix
-    columns = [strings(field.name) for field in plan.fields] or ["NULL"]
+    columns = [strings(field.name) for field in plan.inputs] or ["NULL"]
     arrays = {"columns": array(f"const char *const {p}_columns", columns), "pieces": []}
     if plan.classes:
         names = [c if isinstance(c, str) else word(c) for c in plan.classes]
@@ -403,6 +405,28 @@ def _field(source: CSource, strings: Strings, position: int) -> dict[str, Any]:
         "n_values": len(values),
         "array": "\n".join(lines),
         "booleans": ", ".join(codes),
+    }
+
+
+def _derived(source: CSource, position: int) -> dict[str, Any]:
+    """Return what the template says of a number that is derived from a date."""
+    field = source.plan.fields[position]
+    date = source.plan.inputs[field.source].date
+    if date is None or field.feature is None:
+        raise AssertionError("only dates have features")
+    divide = f"{source.prefix}_floor_div"
+    lines = []
+    for step in steps_from_number(field.feature, date):
+        whole = f"{step.left} {step.sign} {step.right}"
+        if step.sign == "//":
+            whole = f"{divide}({step.left}, {step.right})"
+        lines.append(f"const double {step.name} = {whole};")
+    return {
+        "lines": lines,
+        "result": step.name,
+        "cell": source.cell(position),
+        "source": source.cell(field.source),
+        "note": comment(label_word(field.name)),
     }
 
 

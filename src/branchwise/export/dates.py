@@ -5,10 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from random import Random
 
-from branchwise.data.conventions.date_format import DateFormat, read_text
+from branchwise.data.conventions.date_features import DateFeature
+from branchwise.data.conventions.date_format import (
+    EPOCH,
+    FIRST_DAY,
+    LAST_DAY,
+    UNITS,
+    DateFormat,
+    read_text,
+)
 from branchwise.errors import ExportError
 from branchwise.export.plan import Field
+from branchwise.files.sql_dates import derived_number
+from branchwise.files.sql_dialects import Dialect
 
 _EPOCH = datetime(1970, 1, 1)
 #: Dates that other languages may read in their own way.
@@ -65,3 +76,50 @@ def date_cells(date: DateFormat, thresholds: Sequence[float]) -> list[str]:
                 continue
         cells.append(date.show(whole))
     return cells
+
+
+#: Years of random dates, and how many of them there are.
+_YEARS = (1905, 2090)
+_MANY = 400
+
+
+def random_dates(date: DateFormat, random: Random) -> list[str]:
+    """Return dates, or times, of all months, weekdays and hours."""
+    first, last = (day_of(f"{year}-01-01") for year in _YEARS)
+    per_day = UNITS["day"] // date.step
+    moments = range(first * per_day, last * per_day)
+    return [date.show(random.choice(moments)) for _ in range(_MANY)]
+
+
+def dates_of_age(
+    date: DateFormat, feature: DateFeature, thresholds: Sequence[float]
+) -> list[str]:
+    """Return the dates around those that have an age on a given day."""
+    if feature.on is None:
+        return []
+    on, per_day = datetime.fromisoformat(feature.on), UNITS["day"] // date.step
+    days: list[int] = []
+    for threshold in map(math.floor, thresholds):
+        of_age = day_of(feature.on) - threshold
+        if feature.feature == "age_years":
+            year = min(max(on.year - threshold, 1), 9999)
+            of_age = day_of(f"{year:04}-{on.month:02}-{min(on.day, 28):02}")
+        days += range(of_age - 3, of_age + 4)
+    return [date.show(day * per_day) for day in days if FIRST_DAY <= day <= LAST_DAY]
+
+
+def day_of(text: str) -> int:
+    """Return the day since 1970-01-01 of a date."""
+    return datetime.fromisoformat(text).toordinal() - EPOCH
+
+
+def derived_column(dialect: Dialect, field: Field, column: str) -> str:
+    """Return the number that SQL derives from a column of dates."""
+    found = field.feature and derived_number(dialect, column, field.feature)
+    if found is None:
+        raise ExportError(
+            f"Column {field.name!r} is derived from dates ({field.feature}), for which "
+            f"the dialect {dialect.name!r} has no functions that every database has. "
+            "Choose another dialect (duckdb, postgresql, spark, sqlite)."
+        )
+    return dialect.number_column.format(found)

@@ -33,14 +33,7 @@ def write(plan: Plan, options: Options) -> bytes:
         "costs": plan.costs,
         "missing": "refused" if plan.rejects_missing else "allowed",
         "unseen": "refused" if plan.rejects_unseen else "allowed",
-        "columns": [
-            {"name": f.name, "type": f.kind, "values": list(f.values)}
-            if not f.numeric
-            else {"name": f.name, "type": "number"}
-            if f.date is None
-            else {"name": f.name, "type": "date", **f.date.fields}
-            for f in plan.fields
-        ],
+        "columns": [_column(field) for field in plan.fields],
     }
     if plan.trees:
         document |= _combination(plan) | {"trees": trees}
@@ -51,7 +44,22 @@ def write(plan: Plan, options: Options) -> bytes:
     return (json.dumps(document, indent=indent, allow_nan=False) + "\n").encode()
 
 
+def _column(field: Field) -> dict[str, Any]:
+    """Return the type of a column, and how it is derived, if it is."""
+    if not field.numeric:
+        return {"name": field.name, "type": field.kind, "values": list(field.values)}
+    if field.feature is not None:
+        how = {"of": field.feature.of, "feature": field.feature.feature}
+        on = {} if field.feature.on is None else {"on": field.feature.on}
+        return {"name": field.name, "type": "derived", **how, **on}
+    if field.date is not None:
+        return {"name": field.name, "type": "date", **field.date.fields}
+    return {"name": field.name, "type": "number"}
+
+
 def _version(plan: Plan, in_pieces: bool) -> int:
+    if plan.derived:
+        return 5
     if plan.trees:
         return 4 if plan.weights or plan.initial else 3
     return 2 if in_pieces else 1

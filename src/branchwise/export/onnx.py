@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 
 from branchwise.errors import ExportError
 from branchwise.export.base import Options, Prediction, Runner, Target
+from branchwise.export.date_steps import steps_from_number
 from branchwise.export.dates import number_of, units_note
 from branchwise.export.onnx_graph import (
     ML_OPSET,
@@ -35,7 +37,7 @@ from branchwise.export.onnx_graph import (
     takes,
     value_info,
 )
-from branchwise.export.plan import Plan, Row
+from branchwise.export.plan import Field, Plan, Row
 
 _OPSET = 17
 _ML_OPSET = 3
@@ -71,7 +73,7 @@ def write(plan: Plan, options: Options) -> bytes:  # noqa: ARG001
     _check_broken_text(plan)
     names = Names.of(plan)
     graph = Graph(names.inner)
-    cells = read_columns(plan, graph, names)
+    cells = read_columns(plan, graph, names, partial(_derived_number, graph, plan))
     fast = takes(plan)
     if plan.trees:
         trees = [_of_tree(tree, graph, cells, fast) for tree in plan.trees]
@@ -153,6 +155,37 @@ def _linked(plan: Plan, graph: Graph, sums: str) -> str:
     powers = graph.op("Exp", graph.op("Sub", sums, top))
     total = graph.op("ReduceSum", powers, graph.whole([1]), keepdims=1)
     return graph.op("Div", powers, total)
+
+
+#: Operators of arithmetic.
+_OPERATORS = {"+": "Add", "-": "Sub", "*": "Mul"}
+
+
+def _derived_number(graph: Graph, plan: Plan, field: Field, date: str) -> str:
+    """Add the operators from the number of a date to what is derived from it."""
+    how = plan.inputs[field.source].date
+    if how is None or field.feature is None:
+        raise AssertionError("only dates have features")
+    found = {"number": date}
+
+    def operand(side: str | int) -> str:
+        return found[side] if isinstance(side, str) else graph.real(float(side))
+
+    for step in steps_from_number(field.feature, how):
+        left, right = operand(step.left), operand(step.right)
+        if step.sign == "//":
+            found[step.name] = _floor_div(graph, left, right)
+        else:
+            found[step.name] = graph.op(_OPERATORS[step.sign], left, right)
+    return found[step.name]
+
+
+def _floor_div(graph: Graph, number: str, by: str) -> str:
+    """Return the quotient rounded down; a quotient of float64 might be rounded up."""
+    rest = graph.op("Mod", number, by, fmod=1)
+    negative = graph.op("Less", rest, graph.real(0.0))
+    rest = graph.op("Where", negative, graph.op("Add", rest, by), rest)
+    return graph.op("Div", graph.op("Sub", number, rest), by)
 
 
 def _check_broken_text(plan: Plan) -> None:
@@ -288,7 +321,7 @@ def _feed(plan: Plan, rows: Sequence[Row]) -> dict[str, NDArray[Any]]:
         return {"row": np.zeros(len(rows), dtype=np.int64)}
     names = Names.of(plan)
     feed: dict[str, NDArray[Any]] = {}
-    for position, field in enumerate(plan.fields):
+    for position, field in enumerate(plan.inputs):
         cells = [row[position] for row in rows]
         if field.date is not None:
             cells = [number_of(field.date, cell) for cell in cells]

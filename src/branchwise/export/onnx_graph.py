@@ -10,14 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import TIE
-from branchwise.export.plan import (
-    FRACTIONAL,
-    Field,
-    Node,
-    Plan,
-    PlanSplit,
-    make_machine,
-)
+from branchwise.export.plan import Field, Node, Plan, PlanSplit
+from branchwise.export.state_table import FRACTIONAL, make_machine
 from branchwise.tree.splits import ABOVE, AT_MOST
 
 Costs = tuple[tuple[float, ...], ...]
@@ -173,7 +167,7 @@ class Names:
             taken.add(name)
             return name
 
-        columns = [f.name or free(f"column {f.column}") for f in plan.fields]
+        columns = [f.name or free(f"column {f.column}") for f in plan.inputs]
         masks = [free(f"{name} is missing") for name in columns]
         outputs = ["number"] if plan.is_regression else ["label", "probabilities"]
         if plan.rejects_missing or plan.rejects_unseen:
@@ -262,8 +256,10 @@ class Walk:
         return graph.repeat(went, test, None)
 
 
-def read_columns(plan: Plan, graph: Graph, names: Names) -> Cells:
-    """Add the inputs, and return what they are."""
+def read_columns(
+    plan: Plan, graph: Graph, names: Names, derive: Callable[[Field, str], str]
+) -> Cells:
+    """Add the inputs; return them, and what ``derive`` makes of numbers of dates."""
     if not plan.fields:
         graph.add_input("row", np.int64)
         row = graph.op("Unsqueeze", "row", graph.whole([1]))
@@ -271,7 +267,7 @@ def read_columns(plan: Plan, graph: Graph, names: Names) -> Cells:
         rejected = graph.op("Less", nothing, graph.whole(0))
         return Cells(nothing, graph.cast(nothing, np.float64), rejected)
     codes, numbers, unfit = [], [], []
-    for field, *called in zip(plan.fields, names.columns, names.masks, strict=True):
+    for field, *called in zip(plan.inputs, names.columns, names.masks, strict=True):
         code, number = _read_column(graph, field, *called)
         gone = graph.op("IsNaN", number)
         if not field.numeric:
@@ -283,6 +279,8 @@ def read_columns(plan: Plan, graph: Graph, names: Names) -> Cells:
             unfit.append(graph.op("Equal", code, unseen))
         codes.append(code)
         numbers.append(number)
+    numbers += [derive(field, numbers[field.source]) for field in plan.derived]
+    codes += [codes[field.source] for field in plan.derived]
     rejected = graph.op("Less", codes[0], graph.whole(0))
     for some in unfit:
         rejected = graph.op("Or", rejected, some)

@@ -5,9 +5,10 @@ alone. All policies are resolved: a node has for each value, for a missing and f
 unseen one the branch that is taken, or says that the case stops, or that it goes down
 every branch with a share of its weight. An export follows these rules.
 
-1. A row has a value or nothing (missing) for each of ``Plan.fields``. If
+1. A row has a value or nothing (missing) for each of ``Plan.inputs``. If
    ``rejects_missing`` and one of them is missing, or ``rejects_unseen`` and one of
-   them is not among the field's ``values``, there is no prediction.
+   them is not among the field's ``values``, there is no prediction. The fields behind
+   them are derived from the dates of an input (``feature``), and missing if these are.
 2. From the root, a case at an inner node takes the branch ``PlanSplit.branch_of``;
    STOP ends it there. For a missing value the surrogates are evaluated first, in turn.
    A case that goes down EVERY_BRANCH is fractional: its share is the product of the
@@ -27,8 +28,8 @@ every branch with a share of its weight. An export follows these rules.
    sums, and the ``link`` makes predictions of them. The label is chosen as in 4, of
    votes without costs.
 
-:func:`make_machine` turns a plan into states with one outcome for each code, for
-exports that look up tables.
+:mod:`branchwise.export.state_table` turns a plan into states with one outcome for each
+code, for exports that look up tables.
 
 All arithmetic is that of IEEE 754 binary64, without fused operations. So an export
 that follows the rules gives the same bits as the model does; but for a link with
@@ -46,17 +47,18 @@ from typing import Literal
 import numpy as np
 
 from branchwise.data.arrays import Floats, added_in_order
+from branchwise.data.conventions.date_features import OF_TIMES, DateFeature
 from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.table_schema import MISSING, Column, Schema, Value, ValueType
-from branchwise.errors import ExportError, counted
+from branchwise.errors import counted
 from branchwise.recipe import Recipe
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
 from branchwise.text.label_words import NO_UNIT, Unit, target_unit
 from branchwise.text.labels import class_called, labels_in_words
 from branchwise.threads import cached_property
 from branchwise.tree.apply import class_probabilities
-from branchwise.tree.splits import EVERY_BRANCH, STOP, Splits
+from branchwise.tree.splits import EVERY_BRANCH, Splits
 from branchwise.tree.tree import Tree
 
 Cell = Value | None
@@ -80,13 +82,15 @@ _KINDS: dict[Method, str] = {
 
 @dataclass(frozen=True)
 class Field:
-    """A column that the tree splits on.
+    """A column that the tree splits on, or from whose dates one is derived.
 
-    ``column`` is its position in the user's table, ``kind`` the family of its values.
+    ``column`` is its position in the schema (-1 if it is not there), ``kind`` the
+    family of its values.
     ``values`` are the values of the training rows, in the order of their codes; none
     for a number that is compared with thresholds (``numeric``). ``number_format`` is
     how the numbers of the training rows were written, unless plainly; ``date`` tells
-    which dates the numbers are, if they are dates.
+    which dates the numbers are, if they are dates. ``feature`` is how the numbers are
+    derived from the dates of the field at ``source``, if they are derived.
     ``schema_column`` is the column of the schema, for conditions in words.
     """
 
@@ -97,6 +101,8 @@ class Field:
     values: tuple[Value, ...]
     number_format: NumberFormat | None = None
     date: DateFormat | None = None
+    feature: DateFeature | None = None
+    source: int = -1
     schema_column: Column | None = dataclass_field(
         default=None, compare=False, repr=False
     )
@@ -160,7 +166,7 @@ class Plan:
     ``divisor``, ``initial`` and ``link`` are those of rule 5, where it has them.
     ``class_words`` is what the classes are called by their labels; ``unit`` is that of
     predicted numbers. ``na_values`` are the texts that are missing where numbers are
-    written as texts.
+    written as texts. Of ``fields`` the derived ones are the last.
     """
 
     target: str
@@ -182,6 +188,16 @@ class Plan:
     )
     unit: Unit = dataclass_field(default=NO_UNIT, compare=False, repr=False)
     na_values: tuple[str, ...] = MISSING
+
+    @cached_property
+    def inputs(self) -> tuple[Field, ...]:
+        """The fields whose values are given, in the order of rows."""
+        return tuple(field for field in self.fields if field.feature is None)
+
+    @property
+    def derived(self) -> tuple[Field, ...]:
+        """The fields that are derived from dates of the inputs."""
+        return self.fields[len(self.inputs) :]
 
     @property
     def is_regression(self) -> bool:
@@ -258,12 +274,12 @@ def make_plan(
     schema: Schema, tree: Tree, recipe: Recipe, used: Sequence[int] | None = None
 ) -> Plan:
     """Make the plan of a model; ``used`` are the columns of its fields."""
-    used = tree.used_columns if used is None else used
-    field_of = {column: position for position, column in enumerate(used)}
+    fields = _fields(schema, tree.used_columns if used is None else used)
+    field_of = {field.column: position for position, field in enumerate(fields)}
     return Plan(
         schema.target if schema.target is not None else "prediction",
         _about(schema, tree, recipe),
-        tuple(_field(schema, column) for column in used),
+        fields,
         schema.classes,
         _nodes(tree, recipe, field_of),
         recipe.missing == "error",
@@ -345,19 +361,44 @@ def _kind_and_size(schema: Schema, tree: Tree, recipe: Recipe) -> str:
     return f"{recipe.algorithm} decision tree{target} with {leaves}"
 
 
-def _field(schema: Schema, index: int) -> Field:
-    column = schema.columns[index]
-    kind, how = column.value_type or "text", column.number_format
-    if column.date_feature is not None:
-        raise ExportError(
-            f"Column {column.name!r} is derived from the dates of {column.given_as!r} "
-            f"({column.date_feature}), which no export does. Fit on a table that has "
-            "it as a column of another name, and give it to the export."
-        )
+def _fields(schema: Schema, used: Sequence[int]) -> tuple[Field, ...]:
+    """Return the columns in use, and the dates that some of them are derived from."""
+    columns = schema.columns
+    given = [_field(columns[at], at) for at in used if columns[at].date_feature is None]
+    position = {field.name: at for at, field in enumerate(given)}
+    derived = []
+    for at in used:
+        feature = columns[at].date_feature
+        if feature is None:
+            continue
+        if feature.of not in position:
+            position[feature.of] = len(given)
+            given.append(_dates(schema, feature.of, used))
+        field = _field(columns[at], at)
+        derived.append(replace(field, feature=feature, source=position[feature.of]))
+    return (*given, *derived)
+
+
+def _dates(schema: Schema, name: str, used: Sequence[int]) -> Field:
+    """Return a column of dates that the tree does not split on itself."""
+    names = schema.names
+    at = names.index(name) if name in names else -1
+    if at >= 0 and schema.columns[at].date is not None:
+        return _field(schema.columns[at], at)
+    columns = [schema.columns[index] for index in used]
+    features = [c.date_feature for c in columns if c.given_as == name]
+    how = next(each.date for each in features if each is not None)
+    timed = how.zoned or any(each and each.feature in OF_TIMES for each in features)
+    how = replace(how, unit="minute" if timed else "day")
+    return _field(Column(name, "numeric", (), True, number_format=how), -1)
+
+
+def _field(column: Column, index: int) -> Field:
+    how = column.number_format
     return Field(
         column.name,
         index,
-        kind,
+        column.value_type or "text",
         column.is_numeric,
         column.categories,
         how if isinstance(how, NumberFormat) else None,
@@ -415,86 +456,3 @@ def _splits(splits: Splits, field_of: dict[int, int]) -> list[PlanSplit | None]:
             )
         )
     return plan_splits
-
-
-#: The outcome of a case that goes down every branch.
-FRACTIONAL = -1
-
-
-@dataclass(frozen=True)
-class Machine:
-    """States as parallel lists, and the outcomes of all codes, state after state.
-
-    For a leaf ``splits_on`` is False, ``field`` is 0, and the only outcome is the state
-    itself. ``owner`` is the node that a state belongs to.
-    """
-
-    splits_on: list[bool]
-    field: list[int]
-    threshold: list[float | None]
-    first: list[int]
-    owner: list[int]
-    to: list[int]
-
-    def __len__(self) -> int:
-        return len(self.field)
-
-    def add(self, owner: int, split: PlanSplit | None, targets: list[int]) -> None:
-        """Add a state of a node: its split, or that of a surrogate; None for a leaf."""
-        self.splits_on.append(split is not None)
-        self.field.append(0 if split is None else split.field)
-        self.threshold.append(None if split is None else split.threshold)
-        self.first.append(len(self.to))
-        self.owner.append(owner)
-        self.to.extend(targets)
-
-    def outcomes(self, state: int) -> list[int]:
-        """Return the next state for each code of a state."""
-        last = self.first[state + 1] if state + 1 < len(self) else len(self.to)
-        return self.to[self.first[state] : last]
-
-
-def make_machine(plan: Plan) -> Machine:
-    """Turn a plan into states: those of all nodes, then those of surrogates."""
-    machine = Machine([], [], [], [], [], [])
-    spare = len(plan.nodes)  # the next state for a surrogate
-    waiting: list[tuple[int, int, PlanSplit]] = []
-    for position, node in enumerate(plan.nodes):
-        split = node.split
-        if split is None:
-            machine.add(position, None, [position])
-            continue
-        targets = _targets(plan, split, position, node.first_child)
-        if split.surrogates:
-            missing = len(plan.fields[split.field].values)
-            targets[2 if plan.fields[split.field].numeric else missing] = spare
-            waiting.append((position, node.first_child, split))
-            spare += len(split.surrogates)
-        machine.add(position, split, targets)
-    for position, first_child, split in waiting:
-        for turn, surrogate in enumerate(split.surrogates, 1):
-            onwards = len(machine) + 1
-            if turn == len(split.surrogates):  # the last resort
-                onwards = _state(split.missing_to, position, first_child)
-            targets = _targets(plan, surrogate, onwards, first_child)
-            machine.add(position, surrogate, targets)
-    return machine
-
-
-def _targets(plan: Plan, split: PlanSplit, stop: int, first_child: int) -> list[int]:
-    """Return the next state for each code; ``stop`` for those without a branch."""
-    field = plan.fields[split.field]
-    known = range(2 if field.numeric else len(field.values))
-    branches = [split.branch_of.get(code, STOP) for code in known]
-    if field.numeric and split.threshold is None:
-        branches = [branches[0]] * 2
-    branches.append(split.missing_to)
-    if not field.numeric:
-        branches.append(split.unseen_to)
-    return [_state(branch, stop, first_child) for branch in branches]
-
-
-def _state(branch: int, stop: int, first_child: int) -> int:
-    """Return the state that a branch leads to."""
-    special = {STOP: stop, EVERY_BRANCH: FRACTIONAL}
-    return special.get(branch, first_child + branch)

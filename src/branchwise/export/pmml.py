@@ -26,6 +26,7 @@ from branchwise.export.base import (
     program_runner,
 )
 from branchwise.export.plan import Field, Plan, Row
+from branchwise.export.pmml_dates import date_fields
 from branchwise.export.pmml_elements import (
     all_of,
     apply,
@@ -73,6 +74,7 @@ def write(plan: Plan, options: Options) -> bytes:
     values: dict[str, Any] = {
         "about": attribute(plan.about),
         "columns": list(_columns(plan, names.target)),
+        "of_dates": date_fields(plan, names.new),
         "unseen": "returnInvalid" if plan.rejects_unseen else "asIs",
         "missing": "returnInvalid" if plan.rejects_missing else "asIs",
     }
@@ -126,7 +128,7 @@ def _reject(plan: Plan, options: Options) -> None:
 
 def _columns(plan: Plan, target: str) -> Iterator[tuple[str, str, str, list[str]]]:
     """Yield name, kind, type and values of the columns, then of the target."""
-    for field in plan.fields:
+    for field in plan.inputs:
         kind = "continuous" if field.numeric else "categorical"
         values = [*map(attribute, field.values)]
         yield attribute(field.name), kind, _type(field), values
@@ -147,7 +149,7 @@ def fitting(plan: Plan, row: Row) -> Row:
     """Return a row whose dates have no time of day."""
     return tuple(
         iso_date(field, str(cell)) if _type(field) == "date" and cell else cell
-        for field, cell in zip(plan.fields, row, strict=True)
+        for field, cell in zip(plan.inputs, row, strict=True)
     )
 
 
@@ -156,7 +158,7 @@ def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction
     dated = [
         tuple(
             cell if field.date is None or cell is None else iso_date(field, str(cell))
-            for field, cell in zip(plan.fields, row, strict=True)
+            for field, cell in zip(plan.inputs, row, strict=True)
         )
         for row in rows
     ]

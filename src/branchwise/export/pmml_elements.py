@@ -104,7 +104,7 @@ def _looked_at(plan: Plan) -> Iterator[str]:
     Evaluators check a field when they first need it, and the model checks all.
     """
     if plan.rejects_missing or plan.rejects_unseen:
-        for field in plan.fields:
+        for field in plan.inputs:
             yield _any([_is_missing(field), is_known(field)])
 
 

@@ -11,7 +11,13 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from branchwise.data.conventions.date_format import ISO, MONTHS, DateFormat, pattern_of
+from branchwise.data.conventions.date_format import (
+    ISO,
+    MONTHS,
+    UNITS,
+    DateFormat,
+    pattern_of,
+)
 from branchwise.data.conventions.number_format import ALIKE, NumberFormat
 from branchwise.data.table_schema import Value, ValueType
 from branchwise.errors import ParameterError
@@ -25,7 +31,8 @@ from branchwise.export.code_writer import (
     whole_within_doubles,
     wrapped,
 )
-from branchwise.export.plan import Node, Plan
+from branchwise.export.dates import day_of
+from branchwise.export.plan import Field, Node, Plan
 from branchwise.export.statements import Piece, Table, Test
 from branchwise.text.as_html import page
 
@@ -97,20 +104,20 @@ class ScriptSource(Source):
         functions = list(self.functions())  # which collect tables
         types = [
             self.types[f.kind] if f.numeric or f.values else self.untyped
-            for f in plan.fields
+            for f in plan.inputs
         ]
         known = [
             self.missing if f.numeric else self.set_of.format(self.values(f.values))
-            for f in plan.fields
+            for f in plan.inputs
         ]
         costs = [self.cost_row([*map(self.literal, row)]) for row in plan.costs or ()]
-        formats = [self._format(field.number_format) for field in plan.fields]
+        formats = [self._format(field.number_format) for field in plan.inputs]
         pieces = [self.piece_name.format(piece.number) for piece in self.pieces]
         return page(
             f"export/templates/{template}",
             about=comment(plan.about),
             classes=self.values(plan.classes),
-            columns=self.values(field.name for field in plan.fields),
+            columns=self.values(field.name for field in plan.inputs),
             tables=self.tables,
             functions=functions,
             nodes=[self._prediction(node) for node in plan.nodes],
@@ -126,6 +133,7 @@ class ScriptSource(Source):
                 ]
             ),
             dates=self._dates(),
+            features=[self._feature(field) for field in plan.derived],
             months=self._months(),
             pieces=self.sequence(pieces) if len(pieces) > 1 or plan.trees else "",
             n_trees=len(plan.trees),
@@ -152,7 +160,7 @@ class ScriptSource(Source):
     def _dates(self) -> str:
         """Write how dates are read, by the names of their columns; "" if none are."""
         entries = []
-        for field in self.plan.fields:
+        for field in self.plan.inputs:
             if field.date is not None:
                 patterns = self.row(
                     [self.literal(p) for p in self.patterns(field.date)]
@@ -162,9 +170,19 @@ class ScriptSource(Source):
                 entries.append((self.literal(field.name), how))
         return self.mapping(entries) if entries else ""
 
+    def _feature(self, field: Field) -> str:
+        """Write what is derived from a cell: its position, what, and of which units."""
+        how, feature = self.plan.inputs[field.source].date, field.feature
+        if how is None or feature is None:
+            raise AssertionError("only dates have features")
+        on = self.missing if feature.on is None else str(day_of(feature.on))
+        per_day = str(UNITS["day"] // how.step)
+        items = [str(field.source), self.literal(feature.feature), per_day, on]
+        return f"{self.row(items)},{self.note(field.name)}"
+
     def _months(self) -> str:
         """Write the numbers of months by their names, if a date is written so."""
-        dates = [field.date for field in self.plan.fields if field.date is not None]
+        dates = [field.date for field in self.plan.inputs if field.date is not None]
         if not any("Mon" in date.written for date in dates):
             return ""
         pairs = MONTHS.items()

@@ -156,7 +156,7 @@ class Trial:
     @property
     def number(self) -> str:
         """The column with the numbers of the rows, a name that no other column has."""
-        taken = {field.name.casefold() for field in self.plan.fields}
+        taken = {field.name.casefold() for field in self.plan.inputs}
         name = "row number"
         while name in taken:
             name += "'"
@@ -165,7 +165,7 @@ class Trial:
     def creation(self) -> str:
         """Return the statement that makes the table."""
         columns = [f"{self.number} BIGINT"]
-        for field in self.plan.fields:
+        for field in self.plan.inputs:
             kind = _column_type(self.dialect, field)
             columns.append(f"{self.dialect.named(field.name)} {kind}")
         return f"CREATE TABLE {self.named} ({', '.join(columns)})"
@@ -177,13 +177,13 @@ class Trial:
 
     def insertion(self, mark: str) -> str:
         """Return the statement that fills a row."""
-        marks = ", ".join([mark] * (len(self.plan.fields) + 1))
+        marks = ", ".join([mark] * (len(self.plan.inputs) + 1))
         return f"INSERT INTO {self.named} VALUES ({marks})"  # noqa: S608
 
     def numbered(self) -> Iterable[tuple[Any, ...]]:
         """Return the rows with their numbers, as the table has them."""
         for number, row in enumerate(self.rows):
-            cells = zip(self.plan.fields, row, strict=True)
+            cells = zip(self.plan.inputs, row, strict=True)
             yield number, *(_cell(self.dialect, field, cell) for field, cell in cells)
 
 
@@ -211,9 +211,9 @@ def _on_sqlite(trial: Trial) -> _Rows:
 def _on_duckdb(trial: Trial) -> _Rows:
     kinds = {"text": "string", "number": "float64", "boolean": "bool"}
     types: dict[str, Any] = {
-        f"c{i}": kinds[f.kind] for i, f in enumerate(trial.plan.fields)
+        f"c{i}": kinds[f.kind] for i, f in enumerate(trial.plan.inputs)
     }
-    for i, field in enumerate(trial.plan.fields):
+    for i, field in enumerate(trial.plan.inputs):
         if field.date is not None:
             types[f"c{i}"] = timestamp_type(field.date.zoned)
     types = {"number": "int64", **types}
@@ -249,8 +249,8 @@ def _on_spark(trial: Trial) -> _Rows:
     from pyspark.sql import SparkSession  # noqa: PLC0415
 
     session = SparkSession.builder.master("local[1]").getOrCreate()
-    names = [trial.number, *(trial.dialect.named(f.name) for f in trial.plan.fields)]
-    kinds = ["BIGINT", *(_column_type(trial.dialect, f) for f in trial.plan.fields)]
+    names = [trial.number, *(trial.dialect.named(f.name) for f in trial.plan.inputs)]
+    kinds = ["BIGINT", *(_column_type(trial.dialect, f) for f in trial.plan.inputs)]
     schema = ", ".join(f"{n} {k}" for n, k in zip(names, kinds, strict=True))
     frame = session.createDataFrame(list(trial.numbered()), schema)
     frame.createOrReplaceTempView(trial.named)
@@ -282,7 +282,7 @@ def _run(
         of_label = f"SELECT {number}, {statement} FROM {table}"  # noqa: S608
         labels = dict(_results(engine, trial(of_label)))
         statement = write(plan, {**options, "form": "query"}).decode()
-    first = len(plan.fields) + 1
+    first = len(plan.inputs) + 1
     known = {value: value for value in plan.classes}
     predictions: list[Prediction] = []
     for row in sorted(_results(engine, trial(statement)), key=lambda row: row[0]):

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from branchwise.errors import ExportError
-from branchwise.export.dates import first_above
+from branchwise.export.dates import derived_column, first_above
 from branchwise.export.plan import Field, Plan, PlanSplit
 from branchwise.files.sql_dialects import SQLITE, WHOLE, Dialect
 from branchwise.text.words import word
@@ -34,7 +34,12 @@ class Names:
             _comparable(dialect, field).format(
                 f"{self.table}.{dialect.named(field.name)}"
             )
-            for field in plan.fields
+            for field in plan.inputs
+        ]
+        dates = [plan.inputs[field.source].name for field in plan.derived]
+        self.compared += [
+            derived_column(dialect, field, f"{self.table}.{dialect.named(name)}")
+            for field, name in zip(plan.derived, dates, strict=True)
         ]
         self._taken = {dialect.folds(name) for name in [table, *fields]}
         #: What steps of a query call these columns. To SQLite, true and false are
@@ -163,7 +168,7 @@ class Wording:
     def rejected(self) -> list[str]:
         """Return the conditions of rows that have no prediction."""
         conditions = []
-        for index, field in enumerate(self._plan.fields):
+        for index, field in enumerate(self._plan.inputs):
             if self._plan.rejects_missing:
                 conditions.append(self._missing(index))
             if self._plan.rejects_unseen and not field.numeric:
@@ -207,7 +212,7 @@ class Wording:
         above = f"{column} > {threshold}"
         if missing:  # where there is NaN, it is above every number
             return f"{above} OR {column} IS NULL"
-        nan = self._dialect.is_nan
+        nan = self._nan(index)
         if nan is None or self._plan.rejects_missing:
             return above
         return f"{above} AND NOT {nan.format(column)}"
@@ -244,8 +249,8 @@ class Wording:
     def _nan(self, index: int) -> str | None:
         """Return the test for NaN, where a column may have it."""
         field = self._plan.fields[index]
-        numeric = field.numeric and field.date is None
-        return self._dialect.is_nan if numeric else None
+        plain = field.numeric and field.date is None and field.feature is None
+        return self._dialect.is_nan if plain else None
 
     def _known(self, index: int) -> str:
         column, nan = self._columns[index], self._nan(index)

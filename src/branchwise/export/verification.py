@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
+import numpy as np
+
 from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import ExportError, ParameterError, counted, quoted
 from branchwise.export import c, excel, json_rules, onnx, pmml, scripts, sql
@@ -28,7 +30,12 @@ from branchwise.export.base import (
     sample_of_rows,
     sample_of_table,
 )
-from branchwise.export.dates import date_cells
+from branchwise.export.dates import (
+    date_cells,
+    dates_of_age,
+    number_of,
+    random_dates,
+)
 from branchwise.export.plan import Cell, Field, Plan, PlanSplit, Row
 from branchwise.files.raw_bytes import atomic_write
 from branchwise.tree.splits import ABOVE, AT_MOST
@@ -52,7 +59,10 @@ def probe_rows(plan: Plan, n_rows: int = 1000, seed: int = 0) -> list[Row]:
     """Return about so many rows."""
     random = Random(seed)  # noqa: S311
     pools = _pools(plan, random)
-    rows = [_towards(plan, node, pools, random) for node in _sampled(plan, n_rows)]
+    derived = _derived_numbers(plan, pools)
+    rows = [
+        _towards(plan, node, pools, derived, random) for node in _sampled(plan, n_rows)
+    ]
     while len(rows) < n_rows:
         rows.append(tuple(random.choice(pool) for pool in pools))
     return rows
@@ -65,15 +75,42 @@ def _sampled(plan: Plan, n_rows: int) -> Sequence[int]:
 
 
 def _pools(plan: Plan, random: Random) -> list[list[Cell]]:
-    """Return for every field the cells to choose from."""
+    """Return for every input the cells to choose from."""
     thresholds: list[set[float]] = [set() for _ in plan.fields]
     for split in _splits(plan):
         if split.threshold is not None:
             thresholds[split.field].add(split.threshold)
-    return [
-        _pool(field, sorted(of_field), random)
-        for field, of_field in zip(plan.fields, thresholds, strict=True)
+    pools = [
+        _pool(field, sorted(thresholds[at]), random)
+        for at, field in enumerate(plan.inputs)
     ]
+    for source in sorted({field.source for field in plan.derived}):
+        date = plan.inputs[source].date
+        if date is not None:
+            pools[source] += random_dates(date, random)
+            for at, field in enumerate(plan.derived, len(plan.inputs)):
+                if field.source == source and field.feature is not None:
+                    near = sorted(thresholds[at])[:_MOST_THRESHOLDS]
+                    pools[source] += dates_of_age(date, field.feature, near)
+            pools[source] += [None] * (len(pools[source]) // 20)
+    return pools
+
+
+#: The dates among which one is looked for that goes the wanted way.
+_MOST_DATES = 60
+#: For each derived field the number of every cell that may be chosen.
+_Derived = dict[int, dict[Cell, float]]
+
+
+def _derived_numbers(plan: Plan, pools: list[list[Cell]]) -> _Derived:
+    found: _Derived = {}
+    for at, field in enumerate(plan.derived, len(plan.inputs)):
+        date, cells = plan.inputs[field.source].date, pools[field.source]
+        if field.feature is not None and date is not None:
+            dates = np.array([number_of(date, cell) for cell in cells])
+            numbers = field.feature.numbers(dates, date).tolist()
+            found[at] = dict(zip(cells, numbers, strict=True))
+    return found
 
 
 def _splits(plan: Plan) -> list[PlanSplit]:
@@ -116,13 +153,39 @@ def _unknown(field: Field) -> list[Value]:
     return [*_TEXTS, *near]
 
 
-def _towards(plan: Plan, wanted: int, pools: list[list[Cell]], random: Random) -> Row:
+def _towards(
+    plan: Plan,
+    wanted: int,
+    pools: list[list[Cell]],
+    derived: _Derived,
+    random: Random,
+) -> Row:
     """Return a row that arrives at a node, unless splits on its path exclude it."""
     cells: list[Cell] = [random.choice(pool) for pool in pools]
+    dated: dict[int, list[Cell]] = {}
     for position, branch in _way(plan, wanted):
         split = plan.split_of(position)
-        cells[split.field] = _cell_for(plan, split, branch, random)
+        if split.field not in derived:
+            cells[split.field] = _cell_for(plan, split, branch, random)
+            continue
+        source = plan.fields[split.field].source
+        among = dated.get(source)
+        if among is None:
+            pool = pools[source]
+            among = random.sample(pool, min(len(pool), _MOST_DATES))
+        left = [c for c in among if _goes_to(split, branch, derived[split.field][c])]
+        dated[source] = left or among
+        cells[source] = random.choice(dated[source])
     return tuple(cells)
+
+
+def _goes_to(split: PlanSplit, branch: int, number: float) -> bool:
+    """Tell whether a number is one of a branch; without codes, of missing ones."""
+    codes = split.branches[branch]
+    if not codes or math.isnan(number):
+        return math.isnan(number) and not codes
+    above = split.threshold is not None and number > split.threshold
+    return (ABOVE if above else AT_MOST) in codes
 
 
 def _way(plan: Plan, node: int) -> list[tuple[int, int]]:
@@ -316,14 +379,13 @@ def verify(
 
 
 def _sample(schema: Schema, target: Target, plan: Plan, rows: object) -> Sample:
-    used = [field.column for field in plan.fields]
     if rows is None:
         probes = probe_rows(plan, _N_PROBES)
         if target.fitting is not None:
             nearest = (target.fitting(plan, row) for row in probes)
             probes = [row for row in nearest if row is not None]
-        return sample_of_rows(probes, schema, used)
-    return sample_of_table(rows, schema, used)
+        return sample_of_rows(probes, schema, plan)
+    return sample_of_table(rows, schema, plan)
 
 
 def _verified(

@@ -12,6 +12,7 @@ from branchwise.engines.cell_counts import CellCounts, TableCounts
 from branchwise.engines.sql.source import SqlRows, SqlTable
 from branchwise.engines.sql.table_columns import Cells
 from branchwise.errors import DataError, ParameterError
+from branchwise.files.sql_dates import derived_number
 from branchwise.files.sql_dialects import Dialect
 
 _KINDS = {"number": "number", "boolean": "truth", "text": "text"}
@@ -99,7 +100,8 @@ def _counted(rows: SqlRows, tests: Sequence[str]) -> Iterator[int]:
 
 def _tests(rows: SqlRows, column: Column) -> tuple[str, str, str, str]:
     """Return conditions: a cell is missing, unseen, below or above the range."""
-    cells, dialect = _cells(rows, column), rows.connection.dialect
+    dialect = rows.connection.dialect
+    cells = _derived_cells(rows, column) or _cells(rows, column)
     if not column.is_numeric:
         return _tests_of_values(cell_of(rows, column), column, dialect)
     missing, never = f"{cells.number} IS NULL", "1 = 0"
@@ -111,6 +113,19 @@ def _tests(rows: SqlRows, column: Column) -> tuple[str, str, str, str]:
         low, high = _in_units(low, high, column.date, cells.date)
     below, above = dialect.number(low), dialect.number(high)
     return missing, never, f"{cells.number} < {below}", f"{cells.number} > {above}"
+
+
+def _derived_cells(rows: SqlRows, column: Column) -> Cells | None:
+    """Return what is derived from dates of a database, if the column is that."""
+    feature = column.date_feature
+    if feature is None:
+        return None
+    dates = Column(feature.of, "numeric", (), True, number_format=feature.date)
+    raw = _cells(rows, dates).raw
+    number = derived_number(rows.connection.dialect, raw, feature)
+    if number is None:
+        raise AssertionError("databases that are counted have functions of dates")
+    return Cells(column.name, "number", number, number, raw)
 
 
 def _in_units(

@@ -2,7 +2,7 @@
 
 "Rows" is for the user, with the rule that decided each row; "Rules" and "How to use"
 are in words. "Steps" follows every row through the tree, "Tree" has the tree as a table
-of states (:class:`branchwise.export.plan.Machine`), "Values" the values and classes.
+of states (:mod:`branchwise.export.state_table`), "Values" the values and classes.
 Names and values are cells of their own, never parts of formulas.
 
 Spreadsheet programs treat numbers as equal that differ after 15 digits or so. So the
@@ -48,7 +48,8 @@ from branchwise.export.excel.word_sheets import (
     probability_headings,
     rules_sheet,
 )
-from branchwise.export.plan import Field, Machine, Plan, make_machine
+from branchwise.export.plan import Field, Plan
+from branchwise.export.state_table import Machine, make_machine
 from branchwise.text.words import word
 
 #: What a workbook may have: cells with formulas, columns, rows of a table.
@@ -70,10 +71,10 @@ def write(plan: Plan, options: Options) -> bytes:
     _check_large(plan, machine, steps, n_rows)
     rows = range(2, n_rows + 2)
     predictions = _prediction_names(plan)
-    inputs: list[Content] = [header(column_heading(field)) for field in plan.fields]
-    texts = frozenset(i for i, f in enumerate(plan.fields) if f.kind == "text")
-    skipped: list[Content] = [None] * len(plan.fields)
-    first = len(plan.fields) + 1
+    inputs: list[Content] = [header(column_heading(field)) for field in plan.inputs]
+    texts = frozenset(i for i, f in enumerate(plan.inputs) if f.kind == "text")
+    skipped: list[Content] = [None] * len(plan.inputs)
+    first = len(plan.inputs) + 1
     rule: list[Content] = ["rule"] if steps.has_rule else []
     to_fill = Sheet(
         "Rows",
@@ -84,7 +85,7 @@ def write(plan: Plan, options: Options) -> bytes:
         [*(_width(str(name)) for name in [*inputs, *predictions]), *([70] * len(rule))],
         texts,
         number_formats=_predicted(plan, first - 1),
-        inputs=[_input(at, field, plan) for at, field in enumerate(plan.fields)],
+        inputs=[_input(at, field, plan) for at, field in enumerate(plan.inputs)],
     )
     paths = [steps.header(), *(steps.row(r) for r in rows)]
     return workbook(

@@ -12,7 +12,8 @@ from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
 from branchwise.export.excel.sheets import Content, Formula, column_name
 from branchwise.export.excel.steps_sheet import Encoding, levels
-from branchwise.export.plan import Machine, Plan
+from branchwise.export.plan import Plan
+from branchwise.export.state_table import Machine
 
 #: Trees that one formula adds up.
 _IN_FORMULA = 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from branchwise.data.conventions.date_features import DateFeature
 from branchwise.data.conventions.date_format import UNITS, DateFormat
 from branchwise.errors import ExportError
 from branchwise.export.dates import moment_of_cell
@@ -41,12 +42,16 @@ def fitting_date(date: DateFormat, cell: Cell) -> str | None:
     moment = moment_of_cell(date, cell)
     if moment is None or not FIRST <= moment <= LAST:
         return None
-    return moment.replace(microsecond=0).isoformat(" ")
+    return (
+        moment.replace(microsecond=0).isoformat(" ")
+        if moment.microsecond
+        else str(cell)
+    )
 
 
 def serial_cells(plan: Plan, row: Row) -> Row:
     """Return a row with the numbers of its dates."""
-    return tuple(map(_serial_cell, plan.fields, row))
+    return tuple(map(_serial_cell, plan.inputs, row))
 
 
 def _serial_cell(field: Field, cell: Cell) -> Cell:
@@ -55,6 +60,26 @@ def _serial_cell(field: Field, cell: Cell) -> Cell:
     since = datetime.fromisoformat(str(cell)) - _EPOCH
     whole = since.days + _EPOCH_SERIAL
     return float(whole) if not since.seconds else whole + since.seconds / _DAY
+
+
+def feature_code(feature: DateFeature, cell: str) -> str:
+    """Return the formula of what is derived from a date."""
+    formulas = {
+        "year": "YEAR({0})",
+        "month": "MONTH({0})",
+        "day": "DAY({0})",
+        "hour": "HOUR({0})",
+        "minute": "MINUTE({0})",
+        "quarter": "INT((MONTH({0})+2)/3)",
+        "weekday": "WEEKDAY({0},2)",
+    }
+    if feature.on is None:
+        return formulas[feature.feature].format(cell)
+    on = datetime.fromisoformat(feature.on)
+    if feature.feature == "age":
+        return f"{(on - _EPOCH).days + _EPOCH_SERIAL}-INT({cell})"
+    later = f"MONTH({cell})*32+DAY({cell})>{on.month * 32 + on.day}"
+    return f"{on.year}-YEAR({cell})-IF({later},1,0)"
 
 
 def date_code(date: DateFormat, cell: str) -> str:

@@ -125,8 +125,8 @@ def normal(text: str) -> str:
 
 def fitting(plan: Plan, row: Row) -> Row | None:
     """Return the row nearest to one that the sheet can hold; None if it has none."""
-    cells = tuple(map(_fitting_cell, plan.fields, row))
-    return None if plan.fields and not any(c is not None for c in cells) else cells
+    cells = tuple(map(_fitting_cell, plan.inputs, row))
+    return None if plan.inputs and not any(c is not None for c in cells) else cells
 
 
 def _fitting_cell(field: Field, cell: Cell) -> Cell:
@@ -306,7 +306,7 @@ def _absent() -> str | None:
 
 def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> list[Prediction]:
     """Put the rows into copies of the workbook, and read the results of formulas."""
-    if len(plan.fields) + 2 + len(plan.classes) > _MOST_COLUMNS:
+    if len(plan.inputs) + 2 + len(plan.classes) > _MOST_COLUMNS:
         raise ExportError(
             "The workbook has more than 256 columns to fill in and to read, and "
             "LibreOffice's results can only be read of so many. Write it without "
@@ -441,7 +441,7 @@ def _prediction(
     results: dict[tuple[int, int], Result], row: int, plan: Plan
 ) -> Prediction:
     """Return what a row is told: nothing at all where it is rejected."""
-    first = len(plan.fields)
+    first = len(plan.inputs)
     told = [results[row, first + i] for i in range(1 + len(plan.classes))]
     # LibreOffice saves an empty text in a cell of per cents as 0.
     if told[0] == "" and not any(told[1:]):

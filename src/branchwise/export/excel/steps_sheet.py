@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from branchwise.data.arrays import TIE
 from branchwise.errors import ExportError
-from branchwise.export.excel.serial_dates import date_code
+from branchwise.export.excel.serial_dates import date_code, feature_code
 from branchwise.export.excel.sheets import (
     MOST_CHARACTERS,
     Content,
@@ -14,7 +14,8 @@ from branchwise.export.excel.sheets import (
     column_name,
 )
 from branchwise.export.excel.word_sheets import has_rules
-from branchwise.export.plan import FRACTIONAL, Field, Machine, Plan
+from branchwise.export.plan import Field, Plan
+from branchwise.export.state_table import FRACTIONAL, Machine
 
 
 def header(name: str) -> str:
@@ -62,7 +63,7 @@ class Encoding:
     def _rejected(self, row: int) -> str:
         """Return 1 for a row that has no prediction, else 0."""
         tests = []
-        for column, field in enumerate(self._plan.fields):
+        for column, field in enumerate(self._plan.inputs):
             cell, missing = f"{column_name(column)}{row}", len(field.values)
             if self._plan.rejects_missing:
                 tests.append(f'({cell}="")' if field.numeric else f"({cell}={missing})")
@@ -72,10 +73,10 @@ class Encoding:
 
     def _shown(self, predictions: Sequence[str], row: int) -> list[Content]:
         """Return the formulas of predictions, which rows without one do not show."""
-        n_fields = len(self._plan.fields)
-        hidden = f"Steps!{column_name(n_fields)}{row}=1"
-        if n_fields:
-            filled = f"COUNTA(A{row}:{column_name(n_fields - 1)}{row})"
+        n_inputs = len(self._plan.inputs)
+        hidden = f"Steps!{column_name(len(self._plan.fields))}{row}=1"
+        if n_inputs:
+            filled = f"COUNTA(A{row}:{column_name(n_inputs - 1)}{row})"
             hidden = f"OR({filled}=0,{hidden})"
         return [Formula(f'IF({hidden},"",{prediction})') for prediction in predictions]
 
@@ -297,10 +298,13 @@ def levels(machine: Machine) -> list[int]:
 
 def _code(field: Field, column: int, row: int) -> str:
     """Return the encoded cell: its code, or for a numeric field the number."""
-    cell = f"Rows!{column_name(column)}{row}"
+    at = column if field.feature is None else field.source
+    cell = f"Rows!{column_name(at)}{row}"
     empty = f"LEN({cell})=0"
     if field.numeric:
         number = cell if field.date is None else date_code(field.date, cell)
+        if field.feature is not None:
+            number = feature_code(field.feature, cell)
         return f'IF({empty},"",IF(ISNUMBER({cell}),{number},NA()))'
     n_values = len(field.values)
     values, shifts = (

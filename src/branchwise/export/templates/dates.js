@@ -73,4 +73,39 @@ function readDate(text, patterns) {
     return [moment.getTime() - ahead, Number(fraction.slice(3, 6)), part.zone !== undefined];
 }
 
+{% if features %}
+// What is derived from dates: the position of the date, what, the units of a day, and
+// for ages the day on which they are.
+const FEATURES = [
+{% for feature in features %}
+    {{ feature }}
+{% endfor %}
+];
+
+// Returns the month, the weekday (1 is Monday), the age, ... of a date.
+function featureOf(number, name, perDay, on) {
+    if (Number.isNaN(number)) {
+        return number;
+    }
+    const rest = ((number % perDay) + perDay) % perDay;
+    const day = (number - rest) / perDay;
+    const minutes = Math.floor(rest / (perDay / 1440));
+    const when = new Date(day * 86400000);
+    const then = new Date((on || 0) * 86400000);
+    const month = when.getUTCMonth() + 1, inYear = month * 32 + when.getUTCDate();
+    const later = inYear > (then.getUTCMonth() + 1) * 32 + then.getUTCDate();
+    switch (name) {
+    case "year": return when.getUTCFullYear();
+    case "quarter": return Math.floor((month + 2) / 3);
+    case "month": return month;
+    case "day": return when.getUTCDate();
+    case "weekday": return (when.getUTCDay() + 6) % 7 + 1;
+    case "hour": return Math.floor(minutes / 60);
+    case "minute": return minutes % 60;
+    case "age": return on - day;
+    default: return then.getUTCFullYear() - when.getUTCFullYear() - (later ? 1 : 0);
+    }
+}
+
+{% endif %}
 {% endautoescape %}

@@ -221,6 +221,27 @@ static int {{ p }}_boolean_code(int value, int code_of_false, int code_of_true)
 }
 
 {% endif %}
+{% if derived %}
+
+// Returns the quotient of whole numbers, rounded down.
+static double {{ p }}_floor_div(double number, double by)
+{
+    double rest = fmod(number, by);
+    if (rest < 0) rest += by;
+    return (number - rest) / by;
+}
+{% endif %}
+{% for field in derived %}
+
+// {{ field.note }}
+static double {{ p }}_feature_{{ loop.index0 }}(double number)
+{
+{% for line in field.lines %}
+    {{ line }}
+{% endfor %}
+    return {{ field.result }};
+}
+{% endfor %}
 
 // Takes the values that the tree looks at; returns less than 0 if it cannot.
 static int {{ p }}_read(const struct {{ p }}_row *row, struct {{ p }}_cells *cells)
@@ -257,6 +278,9 @@ static int {{ p }}_read(const struct {{ p }}_row *row, struct {{ p }}_cells *cel
     if ({{ field.cell }} == {{ P }}_OTHER) {{ refuse }}
 {% endif %}
 {% endif %}
+{% endfor %}
+{% for field in derived %}
+    {{ field.cell }} = {{ p }}_feature_{{ loop.index0 }}({{ field.source }});
 {% endfor %}
     return 0;
 }

@@ -147,7 +147,11 @@ function read(row) {
         }
         cells.push(value);
     }
+{% if features %}
+    return cells.concat(FEATURES.map(([i, ...how]) => featureOf(cells[i], ...how)));
+{% else %}
     return cells;
+{% endif %}
 }
 
 function shown(value) {
