@@ -11,6 +11,7 @@ import pytest
 
 from branchwise import (
     BranchwiseWarning,
+    ParameterError,
     RandomForestRegressor,
     fit_tree,
     load,
@@ -18,6 +19,7 @@ from branchwise import (
 )
 from branchwise.data.conventions.number_format import NumberFormat, parse_texts
 from branchwise.data.table_schema import Column, Schema
+from branchwise.evaluation.model_scores import NumberScores
 from branchwise.recipe import Recipe
 from branchwise.text.conditions import Condition, phrase, said
 from branchwise.text.label_words import NO_UNIT, Unit, target_unit, unit_of
@@ -221,3 +223,42 @@ def test_findings_have_the_unit(table):
     recipe = Recipe("CART", "variance", branching="two-way", min_samples_leaf=100)
     fit_tree(table.select(["home", "fee"]), "fee", recipe, on_finding=found.append)
     assert re.search(r"it predicts the mean, [\d.]+ €, for every row", found[0].message)
+
+
+def test_what_if_reads_and_writes_units(margin, fee):
+    row = {"rate": "7,50 %", "home": "rent"}
+    high = margin.predict(row)[0]
+    for target in ("<= 2 %", "<= 2,0 %", "<= 0.02", (None, 0.02)):
+        found = margin.what_if(row, target).to_text()
+        assert re.search(r"rate from 7\.5 % to (more than [\d.]+ and )?", found), found
+        assert re.search(r"(at most [\d.]+ %|[\d.]+ % or less)", found), found
+    assert high > 0.02
+    none = margin.what_if(row, "<= -90 %").to_text()
+    assert "No change gives a number <= -90 %" in none
+    row = {"amount": "8.000,00 €", "rate": "7,50 %", "home": "rent"}
+    assert "amount from 8000 € to " in fee.what_if(row, "<= 6.000 €").to_text()
+    with pytest.raises(ParameterError, match="Got '<= 6 %'"):
+        fee.what_if(row, "<= 6 %")
+
+
+def test_ranges_of_training_have_units(margin):
+    told = margin.check_table({"rate": [0.5], "home": ["own"]}).to_text()
+    assert re.search(r"rate +0 +0 +0 +1 +[\d.]+ to [\d.]+ %", told)
+
+
+def test_scores_of_a_model(margin, table):
+    true = table["margin"].to_numpy()
+    scores = NumberScores.compare(true, true + 0.01, target_unit(margin.schema))
+    assert re.search(r"mean absolute error +1 %", scores.to_text())
+    assert scores.to_dict()["mean_absolute_error"] == pytest.approx(0.01)
+    assert "unit" not in scores.to_dict()
+
+
+def test_rules_of_a_forest_have_titles_and_units(table):
+    forest = RandomForestRegressor(n_estimators=8, max_depth=3, random_state=1)
+    ensemble = forest.fit(table.drop_columns(["fee", "amount"]), "margin").model_
+    assert re.search(r"rate is (at most|above) [\d.]+ %", ensemble.rules().to_text())
+    labels = {"rate": "Interest", "home": {"words": {"rent": "rented"}}}
+    told = ensemble.with_labels(labels).rules().to_text()
+    assert re.search(r"Interest is (at most|above) [\d.]+ %", told)
+    assert not re.search(r"\brate\b|\brent\b", told)

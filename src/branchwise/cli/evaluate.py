@@ -169,13 +169,16 @@ def _scores(
     """Compare the predictions for the rows whose target is known."""
     from branchwise.evaluation.metrics import class_codes
     from branchwise.evaluation.model_scores import ClassScores, NumberScores
+    from branchwise.text.label_words import target_unit
 
     true, predicted = truth.values[truth.known], model.predict(rows)[truth.known]
     if not truth.labels:
-        return NumberScores.compare(true, predicted.astype(np.float64))
+        unit = target_unit(model.schema)
+        return NumberScores.compare(true, predicted.astype(np.float64), unit)
     codes = class_codes(predicted, model.schema.classes)
     probabilities = model.predict_proba(rows)[truth.known]
-    return ClassScores.compare(true, codes, probabilities, truth.labels)
+    known = truth.labels, model.schema
+    return ClassScores.compare(true, codes, probabilities, *known)
 
 
 def _notes(

@@ -13,8 +13,10 @@ from branchwise.engines.base import engine_of
 from branchwise.engines.cell_counts import CellCounts, TableCounts
 from branchwise.errors import counted
 from branchwise.text.blocks import Block, Paragraph, Table
+from branchwise.text.bounds import shown
 from branchwise.text.document import Document
-from branchwise.text.words import number, percent
+from branchwise.text.label_words import called
+from branchwise.text.words import percent, word
 
 #: Columns that notes tell about; the others are counted.
 _NOTED = 10
@@ -154,8 +156,9 @@ def _range(column: Column) -> str:
     seen = column.statistics
     if seen is None or seen.low is None or seen.high is None:
         return ""
-    show = number if column.date is None else column.date.show
-    return f"{show(seen.low)} to {show(seen.high)}"
+    low, high = (shown(column, end) for end in (seen.low, seen.high))
+    first = called(column, low, with_unit=False)
+    return f"{word(first)} to {word(called(column, high))}"
 
 
 def _missing(seen: ColumnStatistics) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn import metrics
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.table_schema import Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import counted
 from branchwise.evaluation.metrics import (
     CLASS_SCORES,
@@ -32,6 +32,8 @@ from branchwise.evaluation.results import (
     score_table,
 )
 from branchwise.text.blocks import Block, Paragraph, Table
+from branchwise.text.label_words import NO_UNIT, Unit
+from branchwise.text.labels import class_called
 from branchwise.text.words import word
 
 _AVERAGES = ("macro avg", "weighted avg")
@@ -43,7 +45,8 @@ class ClassScores(Tables):
     """How the classes that a model predicts compare with the true ones.
 
     ``labels`` are the classes of the model, then those that it does not know;
-    ``scores`` are over all classes, with their intervals.
+    ``scores`` are over all classes, with their intervals. ``schema`` is that of the
+    model, whose labels say what its classes are called.
     """
 
     labels: Sequence[Value]
@@ -53,6 +56,7 @@ class ClassScores(Tables):
     report: dict[str, dict[str, float]]
     confusion: NDArray[np.int64]
     reliability: Reliability
+    schema: Schema | None = None
 
     @classmethod
     def compare(
@@ -61,6 +65,7 @@ class ClassScores(Tables):
         predicted: Ints,
         probabilities: Floats,
         labels: Sequence[Value],
+        schema: Schema | None = None,
     ) -> ClassScores:
         """Compare codes of classes, and probabilities of those the model knows."""
         every = np.arange(len(labels))
@@ -80,7 +85,8 @@ class ClassScores(Tables):
         found, _ = held_out_scores(true, predicted, wide, len(labels))
         scores = {name: found[name] for name in CLASS_SCORES}
         reliability = Reliability.of(true, wide)
-        return cls(labels, len(true), correct, scores, report, matrix, reliability)
+        found_scores = (scores, report, matrix, reliability)
+        return cls(labels, len(true), correct, *found_scores, schema)
 
     @property
     def accuracy(self) -> float:
@@ -103,12 +109,15 @@ class ClassScores(Tables):
         classes = self.to_dict()["classes"]
         return {name: [one[name] for one in classes] for name in classes[0]}
 
+    def _name(self, label: Value) -> str:
+        return word(label if self.schema is None else class_called(self.schema, label))
+
     def blocks(self) -> Iterator[Block]:
         """Yield all tables."""
         share = f"{self.correct:,} of {self.rows:,} rows"
         yield Paragraph(f"accuracy {self.accuracy:.4f} ({share})")
         yield score_table(self.scores)
-        names = [word(label) for label in self.labels]
+        names = [self._name(label) for label in self.labels]
         keys = [*map(str, range(len(names))), *_AVERAGES]
         rows = [
             _row(name, self.report[key])
@@ -160,16 +169,20 @@ class NumberScores(Tables):
     """Scores of predicted numbers.
 
     ``r2`` is the share of the variance that is explained, None where the true
-    numbers do not vary; the errors are in the unit of the numbers.
+    numbers do not vary; the errors are in the unit of the numbers. ``unit`` is how that
+    is written.
     """
 
     rows: int
     r2: float | None
     mean_absolute_error: float
     root_mean_squared_error: float
+    unit: Unit = NO_UNIT
 
     @classmethod
-    def compare(cls, true: Floats, predicted: Floats) -> NumberScores:
+    def compare(
+        cls, true: Floats, predicted: Floats, unit: Unit = NO_UNIT
+    ) -> NumberScores:
         """Compare numbers."""
         r2 = r_squared(true, predicted)
         return cls(
@@ -177,6 +190,7 @@ class NumberScores(Tables):
             None if math.isnan(r2) else r2,
             float(metrics.mean_absolute_error(true, predicted)),
             math.sqrt(metrics.mean_squared_error(true, predicted)),
+            unit,
         )
 
     def __repr__(self) -> str:
@@ -190,8 +204,8 @@ class NumberScores(Tables):
     def blocks(self) -> Iterator[Block]:
         """Yield all tables."""
         rows = [
-            ["mean absolute error", f"{self.mean_absolute_error:.5g}"],
-            ["root mean squared error", f"{self.root_mean_squared_error:.5g}"],
+            ["mean absolute error", self._error(self.mean_absolute_error)],
+            ["root mean squared error", self._error(self.root_mean_squared_error)],
             ["rows", f"{self.rows:,}"],
         ]
         first = ["R^2", "-" if self.r2 is None else f"{self.r2:.4f}"]
@@ -199,4 +213,7 @@ class NumberScores(Tables):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the scores in plain values."""
-        return asdict(self)
+        return {name: value for name, value in vars(self).items() if name != "unit"}
+
+    def _error(self, value: float) -> str:
+        return self.unit.behind(f"{self.unit.scaled(value):.5g}")

@@ -11,21 +11,24 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
+from branchwise.data.conventions.number_format import NumberFormat, parse_texts
 from branchwise.data.table_schema import Columns, Schema, Value, value_type
 from branchwise.errors import ParameterError, quoted
 from branchwise.recipe import Recipe
+from branchwise.text.label_words import target_unit
+from branchwise.text.labels import class_called
 from branchwise.text.words import number, word
 from branchwise.tree.apply import Walker, class_probabilities
 from branchwise.tree.tree import Tree
 
-_COMPARED = re.compile(r"\s*(<=|>=|<|>)\s*(\S+)\s*")
-_BETWEEN = re.compile(r"\s*(\S+)\s+to\s+(\S+)\s*")
+_COMPARED = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*?)\s*")
+_BETWEEN = re.compile(r"\s*(\S.*?)\s+to\s+(\S.*?)\s*")
 #: Slack of the bounds, far above the effects of rounding and ties.
 _SLACK = 1e-6
 #: With more entries than this no bounds are computed.
@@ -155,12 +158,15 @@ def target_of(target: object, schema: Schema, tree: Tree, now: Value) -> Target:
     if isinstance(target, np.generic):
         target = target.item()
     if tree.is_regression:
-        return _range(target)
+        return _Ranges(schema).of(target)
     if target is None:
         return Target(
-            f"any class but {word(now)}", schema.classes.index(now), wanted=False
+            f"any class but {word(class_called(schema, now))}",
+            schema.classes.index(now),
+            wanted=False,
         )
-    return Target(word(schema.classes[code := _code(target, schema)]), code)
+    code = _code(target, schema)
+    return Target(word(class_called(schema, schema.classes[code])), code)
 
 
 def _code(target: object, schema: Schema) -> int:
@@ -173,45 +179,70 @@ def _code(target: object, schema: Schema) -> int:
     )
 
 
-def _range(target: object) -> Target:
-    if isinstance(target, str):
-        return _written_range(target)
-    if isinstance(target, (tuple, list)) and len(target) == 2:
-        low, high = (
-            default if end is None else _end(end, target)
-            for end, default in zip(target, (-math.inf, math.inf), strict=True)
-        )
-        return _between(low, high, target)
-    raise _no_range(target)
+@dataclass(frozen=True)
+class _Ranges:
+    """Ranges of predicted numbers, which may be written with their unit."""
 
+    schema: Schema
 
-def _written_range(target: str) -> Target:
-    if match := _BETWEEN.fullmatch(target):
-        return _between(_end(match[1], target), _end(match[2], target), target)
-    if not (match := _COMPARED.fullmatch(target)):
+    def of(self, target: object) -> Target:
+        """Parse a range."""
+        if isinstance(target, str):
+            return self._written(target)
+        if isinstance(target, (tuple, list)) and len(target) == 2:
+            low, high = (
+                default if end is None else self._end(end, target)
+                for end, default in zip(target, (-math.inf, math.inf), strict=True)
+            )
+            return self._between(low, high, target)
         raise _no_range(target)
-    sign, end = match[1], _end(match[2], target)
-    words = f"a number {sign} {number(end)}"
-    strict = "=" not in sign
-    if sign.startswith("<"):
-        return Target(words, high=end, strict=strict)
-    return Target(words, low=end, strict=strict)
 
+    def _written(self, target: str) -> Target:
+        if match := _BETWEEN.fullmatch(target):
+            low, high = (self._end(end, target) for end in match.groups())
+            return self._between(low, high, target)
+        if not (match := _COMPARED.fullmatch(target)):
+            raise _no_range(target)
+        sign, end = match[1], self._end(match[2], target)
+        words = f"a number {sign} {self._words(end)}"
+        strict = "=" not in sign
+        if sign.startswith("<"):
+            return Target(words, high=end, strict=strict)
+        return Target(words, low=end, strict=strict)
 
-def _between(low: float, high: float, target: object) -> Target:
-    if not low <= high:
-        raise _no_range(target)
-    return Target(f"a number from {number(low)} to {number(high)}", low=low, high=high)
+    def _between(self, low: float, high: float, target: object) -> Target:
+        if not low <= high:
+            raise _no_range(target)
+        ends = f"{self._words(low)} to {self._words(high)}"
+        return Target(f"a number from {ends}", low=low, high=high)
 
+    def _words(self, end: float) -> str:
+        unit = target_unit(self.schema)
+        return unit.behind(unit.exact(end)) if math.isfinite(end) else number(end)
 
-def _end(end: object, target: object) -> float:
-    try:
-        value = float(end)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        raise _no_range(target) from None
-    if math.isnan(value) or isinstance(end, bool):
-        raise _no_range(target)
-    return value
+    def _end(self, end: object, target: object) -> float:
+        written = self._with_unit(end) if isinstance(end, str) else None
+        if written is not None:
+            return written
+        try:
+            value = float(end)  # type: ignore[arg-type]
+        except (TypeError, ValueError):
+            raise _no_range(target) from None
+        if math.isnan(value) or isinstance(end, bool):
+            raise _no_range(target)
+        return value
+
+    def _with_unit(self, text: str) -> float | None:
+        """Read a number as the training table has it, or behind a point with a unit."""
+        how, unit = self.schema.target_format, target_unit(self.schema)
+        if how is not None:
+            for each in (how, replace(how, decimal=".", thousands=None)):
+                value = parse_texts([text], each)[0]
+                if value is not None:
+                    return value
+        if unit.name and not unit.power and text.endswith(unit.name):
+            return parse_texts([text.removesuffix(unit.name)], NumberFormat())[0]
+        return None
 
 
 def _no_range(target: object) -> ParameterError:

@@ -28,7 +28,7 @@ from branchwise.text.blocks import Block, Heading, Items, Paragraph
 from branchwise.text.bounds import shown
 from branchwise.text.conditions import Condition, one_of
 from branchwise.text.document import Document
-from branchwise.text.label_words import called, title_of
+from branchwise.text.label_words import called, title_of, unit_of
 from branchwise.text.words import amount, listed, word
 from branchwise.train.fitted_tree import FittedTree
 
@@ -400,7 +400,9 @@ def _plainly(column: Column) -> Column | None:
     """Return a column whose bounds are written as they are, if it is needed to."""
     if column.date is not None:
         return column
-    return None if column.label is None else replace(column, number_kind="any")
+    if column.label is None and not unit_of(column).name:
+        return None
+    return replace(column, number_kind="any")
 
 
 def _bounds(column: Column, cells: Range) -> tuple[Condition, ...]:

@@ -71,9 +71,9 @@ class ColumnConditions:
         if self.values is not None:
             found.append(one_of(name, self.values, self.column))
         if self.known and not found:  # a number within bounds is known
-            found.append(Condition(name, "is known"))
+            found.append(Condition(name, "is known", of=self.column))
         if self.missing:
-            found.append(Condition(name, "is missing"))
+            found.append(Condition(name, "is missing", of=self.column))
         return tuple(found)
 
     @cached_property

@@ -114,7 +114,7 @@ def conditions_of(
                 columns[at].name,
                 op,
                 number if op in ("<=", ">") else value,
-                columns[at] if columns[at].kind == "ordinal" else None,
+                columns[at],
             ),
         )
         for (at, op, value), number in zip(key, middle, strict=True)
