@@ -125,8 +125,9 @@ TRIES: dict[str, list[Try]] = {
     "priors": [Try({"a": 0.1, "b": 0.1, "c": 0.8})],
     "costs": [Try(COSTS)],
     "costs_in": [Try("growth", {"costs": COSTS})],
-    "probabilities": [Try("laplace"), Try("m-estimate")],
+    "probabilities": [Try("laplace"), Try("m-estimate"), Try("shrunk")],
     "m": [Try(30.0, {"probabilities": "m-estimate"})],
+    "shrinkage": [Try(3.0, {"probabilities": "shrunk"})],
 }
 #: What changes how long it takes, and nothing else.
 SPEED = {"n_jobs"}
@@ -297,6 +298,7 @@ GROWING = {
     "--costs-in": Row("--costs-in growth", "--costs a:b=99,c:b=99"),
     "--probabilities": Row("--probabilities laplace"),
     "--m": Row("--m 900", "--probabilities m-estimate"),
+    "--shrinkage": Row("--shrinkage 3", "--probabilities shrunk"),
 }
 FOREST = "-a forest --n-estimators 3"
 GRADIENT = "-a gradient --n-estimators 3"

@@ -114,7 +114,7 @@ RECIPE_VALUES: dict[str, tuple[Any, ...]] = {
     "unseen": ("branch", "split", "largest", "node", "error"),
     "criterion": ("gain", "gini", "variance", "poisson", {"function": "\ud800\n"}),
     "branching": ("values", "groups", "two-way"),
-    "probabilities": ("frequencies", "laplace", "m-estimate"),
+    "probabilities": ("frequencies", "laplace", "m-estimate", "shrunk"),
     "m": (0, 2, 1e-300, 1e300),
     "pruning": (None, "error-based", "reduced-error", "cost-complexity"),
     "confidence": (1e-300, 1e-9, 0.25, 0.5),

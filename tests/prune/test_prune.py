@@ -571,7 +571,9 @@ def both_ways(model: Model, X) -> Iterator[tuple[Model, bool]]:
         yield merged, change
 
 
-@pytest.mark.parametrize("probabilities", ["frequencies", "laplace", "m-estimate"])
+@pytest.mark.parametrize(
+    "probabilities", ["frequencies", "laplace", "m-estimate", "shrunk"]
+)
 @pytest.mark.parametrize("missing", ["branch", "split", "largest", "node"])
 @pytest.mark.parametrize("branching", ["values", "two-way", "groups"])
 @pytest.mark.parametrize("seed", range(3))

@@ -303,6 +303,7 @@ class TreeClassifier(ProbabilityEstimator, TreeEstimator):
     costs_in: str = "prediction"
     probabilities: Probabilities = "frequencies"
     m: float = 2.0
+    shrinkage: float = 20.0
 
     def _check_criterion(self, criterion: object) -> None:
         check_classes_criterion(criterion, "CARTRegressor")

@@ -24,7 +24,7 @@ from branchwise.recipe import Recipe
 from branchwise.text.label_words import target_unit
 from branchwise.text.labels import class_called
 from branchwise.text.words import number, word
-from branchwise.tree.apply import Walker, class_probabilities
+from branchwise.tree.apply import Walker, node_probabilities
 from branchwise.tree.tree import Tree
 
 _COMPARED = re.compile(r"\s*(<=|>=|<|>)\s*(\S.*?)\s*")
@@ -72,7 +72,7 @@ def class_goal(tree: Tree, recipe: Recipe, code: int, wanted: bool) -> Goal:
     n_classes = tree.weights.shape[1]
     own = None
     if len(tree) * n_classes <= _MOST_BOUNDS:
-        merit = class_probabilities(tree.weights, tree.weights[0], recipe)
+        merit = node_probabilities(tree, recipe)
         if recipe.costs is not None:
             merit = -merit @ np.asarray(recipe.costs, dtype=np.float64)
         lead = merit[:, [code]] - merit

@@ -57,7 +57,7 @@ from branchwise.recipe.ensemble_recipe import EnsembleRecipe, Method
 from branchwise.text.label_words import NO_UNIT, Unit, target_unit
 from branchwise.text.labels import class_called, labels_in_words
 from branchwise.threads import cached_property
-from branchwise.tree.apply import class_probabilities
+from branchwise.tree.apply import node_probabilities
 from branchwise.tree.splits import EVERY_BRANCH, Splits
 from branchwise.tree.tree import Tree
 
@@ -420,7 +420,7 @@ def _nodes(tree: Tree, recipe: Recipe, field_of: dict[int, int]) -> tuple[Node, 
             plan_splits[node] = replace(split, surrogates=tuple(mine))
     probabilities: list[tuple[float, ...]] = [()] * len(tree)
     if tree.mean is None:
-        rows = class_probabilities(tree.weights, tree.weights[0], recipe).tolist()
+        rows = node_probabilities(tree, recipe).tolist()
         probabilities = [tuple(row) for row in rows]
     numbers = [None] * len(tree) if tree.mean is None else tree.mean.tolist()
     labels = [0] * len(tree) if tree.mean is not None else tree.label.tolist()

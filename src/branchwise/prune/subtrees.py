@@ -241,10 +241,10 @@ def at_alpha(tree: Tree, path: PruningPath, alpha: float) -> Tree:
 #: Probabilities this close are equal.
 _SAME_PROBABILITY = 1e-12
 
-#: Turns class weights into probabilities.
-ProbabilityFunction = Callable[[Floats], Floats]
-#: Turns class weights into predicted classes.
-Predicted = Callable[[Floats], Ints]
+#: Turns class weights into probabilities, for cases in the place of nodes of a tree.
+ProbabilityFunction = Callable[[Tree, Floats, Ints], Floats]
+#: Turns them into predicted classes.
+Predicted = Callable[[Tree, Floats, Ints], Ints]
 
 
 def merged(
@@ -270,7 +270,8 @@ def _prediction_keys(tree: Tree, probabilities: ProbabilityFunction | None) -> F
         return tree.mean[:, np.newaxis]
     if probabilities is None:
         return tree.label[:, np.newaxis].astype(np.float64)
-    return np.column_stack([tree.label, probabilities(tree.weights)])
+    every = np.arange(len(tree))
+    return np.column_stack([tree.label, probabilities(tree, tree.weights, every)])
 
 
 def _same(keys: Floats, first: Ints, second: Ints) -> Mask:
@@ -317,12 +318,11 @@ def _leaders(
     together = np.add.reduceat(tree.weights[order], starts, axis=0)
     change = np.zeros(len(starts), dtype=bool)
     if probabilities is not None and tree.mean is None:
-        differs = np.abs(
-            np.repeat(probabilities(together), width, axis=0) - keys[order, 1:]
-        )
+        joined = probabilities(tree, together, first)
+        differs = np.abs(np.repeat(joined, width, axis=0) - keys[order, 1:])
         change = np.maximum.reduceat(differs.max(axis=1), starts) > _SAME_PROBABILITY
     if predicted is not None and tree.mean is None:
-        change |= predicted(together) != tree.label[first]
+        change |= predicted(tree, together, first) != tree.label[first]
     apart = order[np.repeat(change, width)]
     leader[apart] = apart
     return _at_least_two(tree, leader)

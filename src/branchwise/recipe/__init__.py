@@ -79,6 +79,7 @@ class Recipe:
     costs_in: CostsIn = "prediction"
     many_values: ManyValues = "corrected"
     risk: Risk = "auto"
+    shrinkage: float = 20.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "criterion", canonical(self.criterion))

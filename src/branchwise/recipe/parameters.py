@@ -47,8 +47,13 @@ BUILT_IN = ("gain", "gain_ratio", "gini")
 FOR_NUMBERS = ("variance", "poisson")
 #: Other names of criteria, those of scikit-learn.
 ALIASES = {"entropy": "gain", "log_loss": "gain", "squared_error": "variance"}
-Probabilities = Literal["frequencies", "laplace", "m-estimate"]
-PROBABILITIES: tuple[Probabilities, ...] = ("frequencies", "laplace", "m-estimate")
+Probabilities = Literal["frequencies", "laplace", "m-estimate", "shrunk"]
+PROBABILITIES: tuple[Probabilities, ...] = (
+    "frequencies",
+    "laplace",
+    "m-estimate",
+    "shrunk",
+)
 CostsIn = Literal["prediction", "growth"]
 COSTS_IN: tuple[CostsIn, ...] = ("prediction", "growth")
 Risk = Literal["auto", "impurity", "errors"]

@@ -44,7 +44,7 @@ from branchwise.text.predictions import (
     reasons_of,
     tally,
 )
-from branchwise.tree.apply import class_probabilities
+from branchwise.tree.apply import node_probabilities
 from branchwise.tree.tree import Tree
 
 #: Additional lists where training cases had weights.
@@ -184,9 +184,7 @@ def _makers(
 def _probabilities(tree: Tree, recipe: Recipe) -> list[Any]:
     if tree.is_regression:
         return [[]] * len(tree)
-    probabilities: list[Any] = class_probabilities(
-        tree.weights, tree.weights[0], recipe
-    ).tolist()
+    probabilities: list[Any] = node_probabilities(tree, recipe).tolist()
     return probabilities
 
 

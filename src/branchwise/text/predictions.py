@@ -25,7 +25,7 @@ from branchwise.text.words import (
     share,
     word,
 )
-from branchwise.tree.apply import class_probabilities
+from branchwise.tree.apply import node_probabilities
 from branchwise.tree.tree import Tree
 
 #: A deviation below this share of the root's is what rounding left of equal numbers.
@@ -35,7 +35,11 @@ Reasons = Mapping[int, str]
 #: Digits of expected costs: more where fewer do not tell them apart.
 _COST_DIGITS = (3, 6, 9)
 #: What decides where probabilities are not frequencies.
-_ESTIMATES = {"m-estimate": "the m-estimate", "laplace": "Laplace's estimate"}
+_ESTIMATES = {
+    "m-estimate": "the m-estimate",
+    "laplace": "Laplace's estimate",
+    "shrunk": "shrunk probabilities",
+}
 
 
 def reasons_of(classes: Sequence[Value], tree: Tree, recipe: Recipe) -> dict[int, str]:
@@ -46,7 +50,7 @@ def reasons_of(classes: Sequence[Value], tree: Tree, recipe: Recipe) -> dict[int
     """
     if tree.prediction is None:
         return {}
-    probabilities = class_probabilities(tree.weights, tree.weights[0], recipe)
+    probabilities = node_probabilities(tree, recipe)
     usual = (
         first_best_of_rows(probabilities) if recipe.costs is not None else tree.heaviest
     )

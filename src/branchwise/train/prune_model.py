@@ -38,7 +38,7 @@ from branchwise.train.hold_out import (
 )
 from branchwise.train.post_pruning import recounter
 from branchwise.train.train import with_class_cases
-from branchwise.tree.apply import class_probabilities, predicted_classes
+from branchwise.tree.apply import chosen_classes, probabilities_at
 from branchwise.tree.tree import Tree, stopped_weights, with_collapsed
 
 #: ``str`` of a longer table leaves out its middle.
@@ -269,13 +269,13 @@ def _check_node(tree: Tree, node: Any) -> None:
 
 def merged(tree: Tree, recipe: Recipe, change_probabilities: bool) -> Tree:
     """Merge leaves with the same prediction."""
-    root = tree.weights[0]
 
-    def probabilities(weights: Floats) -> Floats:
-        return class_probabilities(weights, root, recipe)
+    def probabilities(tree: Tree, weights: Floats, node: Ints) -> Floats:
+        return probabilities_at(tree, weights, node, recipe)
 
-    def predicted(weights: Floats) -> Ints:
-        return predicted_classes(weights, root, recipe)
+    def predicted(tree: Tree, weights: Floats, node: Ints) -> Ints:
+        amounts = probabilities_at(tree, weights, node, recipe)
+        return chosen_classes(amounts, recipe)
 
     return subtrees.merged(
         tree,

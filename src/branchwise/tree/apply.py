@@ -59,11 +59,51 @@ def class_probabilities(weights: Floats, root: Floats, recipe: Recipe | None) ->
     return probabilities
 
 
+def node_probabilities(tree: Tree, recipe: Recipe | None) -> Floats:
+    """Return the class probabilities of every node of a tree."""
+    if recipe is None or recipe.probabilities != "shrunk":
+        return class_probabilities(tree.weights, tree.weights[0], recipe)
+    frequencies = class_probabilities(tree.weights, tree.weights[0], None)
+    probabilities = frequencies.copy()
+    for start, stop in tree.levels():
+        if start:
+            here, above = slice(start, stop), tree.parent[start:stop]
+            change = (frequencies[here] - frequencies[above]) / _less(
+                tree, above, recipe
+            )
+            probabilities[here] = probabilities[above] + change
+    return probabilities
+
+
+def _less(tree: Tree, above: Ints, recipe: Recipe) -> Floats:
+    """Return by how much a split of nodes counts less (Agarwal et al. 2022)."""
+    less: Floats = 1.0 + recipe.shrinkage / tree.weights[above].sum(
+        axis=1, keepdims=True
+    )
+    return less
+
+
+def probabilities_at(tree: Tree, weights: Floats, node: Ints, recipe: Recipe) -> Floats:
+    """Return the probabilities of class weights in the place of nodes of a tree."""
+    own = class_probabilities(weights, tree.weights[0], recipe)
+    if recipe.probabilities != "shrunk":
+        return own
+    known, above = node_probabilities(tree, recipe), tree.parent[node]
+    frequencies = class_probabilities(tree.weights, tree.weights[0], None)
+    change = (own - frequencies[above]) / _less(tree, above, recipe)
+    return np.where(node[:, np.newaxis] == 0, known[0], known[above] + change)
+
+
 def predicted_classes(weights: Floats, root: Floats, recipe: Recipe) -> Ints:
     """Return the most probable classes of nodes, or those of the least cost."""
     amounts = weights
     if recipe.probabilities != "frequencies":
         amounts = class_probabilities(weights, root, recipe)
+    return chosen_classes(amounts, recipe)
+
+
+def chosen_classes(amounts: Floats, recipe: Recipe) -> Ints:
+    """Return the classes of largest probability, or those of the least cost."""
     if recipe.costs is not None:
         return cheapest(amounts, recipe.costs)
     return first_best_of_rows(amounts)
@@ -78,7 +118,8 @@ def with_predictions(tree: Tree, recipe: Recipe) -> Tree:
     smoothed = recipe.probabilities != "frequencies"
     if tree.is_regression or (recipe.costs is None and not smoothed):
         return tree
-    prediction = predicted_classes(tree.weights, tree.weights[0], recipe)
+    amounts = node_probabilities(tree, recipe) if smoothed else tree.weights
+    prediction = chosen_classes(amounts, recipe)
     usual = recipe.costs is None and np.array_equal(prediction, tree.heaviest)
     return replace(tree, prediction=None if usual else prediction)
 
@@ -104,9 +145,7 @@ class Walker:
     @cached_property
     def _frequency(self) -> Floats:
         """Class probabilities of the nodes; divide once, not for every row."""
-        return class_probabilities(
-            self._tree.weights, self._tree.weights[0], self._recipe
-        )
+        return node_probabilities(self._tree, self._recipe)
 
     @cached_property
     def _router(self) -> Router:
