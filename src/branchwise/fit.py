@@ -35,6 +35,7 @@ from branchwise.train.train import check_costs, grown, task_of
 from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
+    from branchwise.data.conventions.date_features import DateFeature
     from branchwise.grow.grow import Progress
     from branchwise.recipe.costs import Costs
     from branchwise.train.fit_findings import FitFinding
@@ -83,6 +84,7 @@ def fit_tree(
     priors: object = None,
     costs: CostsByClass | None = None,
     max_exact: int | None = None,
+    date_features: Mapping[str, Sequence[str] | str] | None = None,
     on_finding: Callable[[FitFinding], object] | None = None,
     labels: object = None,
 ) -> Model:
@@ -141,6 +143,9 @@ def fit_tree(
         For rows that are not in memory: the most distinct numbers of a column with
         exact thresholds; columns with more are split between bins of a summary. By
         default 10,000.
+    date_features : dict or None
+        What is derived from columns of dates, as :func:`~branchwise.date_features`
+        takes it, in every engine that has dates.
     on_finding : callable or None
         Called with what a user should know about the tree, such as that it is one leaf
         and why; its ``str`` is the text. By default a
@@ -171,6 +176,7 @@ def fit_tree(
         priors,
         max_exact=MAX_EXACT if max_exact is None else max_exact,
         threads=n_threads(n_jobs),
+        date_features=features_of(date_features, ignore),
     )
     by_costs = recipe.costs_in == "growth"
     if by_costs:
@@ -227,6 +233,18 @@ def _tell(
 
 def not_wanted(finding: FitFinding) -> None:
     """Take no findings about a tree: they are not even looked for."""
+
+
+def features_of(given: Any, ignored: Sequence[str] = ()) -> tuple[DateFeature, ...]:
+    """Return what is derived from columns of dates that are not ignored."""
+    if not given:
+        return ()
+    from branchwise.data.conventions.date_features import requested_features  # noqa: PLC0415  (few)
+
+    found = given
+    if isinstance(given, Mapping):
+        found = requested_features("date_features", given)
+    return tuple(feature for feature in found if feature.of not in ignored)
 
 
 def _labels_and_order(labels: object, order: Any) -> tuple[object, Any]:

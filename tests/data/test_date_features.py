@@ -136,6 +136,7 @@ def test_messages(features, error, message):
         date_features({"t": TIMES, "x": [1] * 200, "d": days}, features)
 
 
+@pytest.mark.filterwarnings("default:.*read as dates")
 def test_the_command_line(tmp_path):
     path, model = tmp_path / "t.csv", tmp_path / "m.json"
     lines = [
@@ -155,9 +156,11 @@ def test_the_command_line(tmp_path):
         document["schema"]["columns"]
         == json.loads(again.to_bytes())["schema"]["columns"]
     )
-    assert run("fit", path, "-t", "y", *wanted, "--engine", "chunked")[2].startswith(
-        "error: --date-features has no effect with --engine chunked: it needs all rows"
-    )
+    chunked = tmp_path / "chunked.json"
+    options = ("-a", "cart", *wanted, "--engine", "chunked", "-o", chunked)
+    code, _, errors = run("fit", path, "-t", "y", *options)
+    assert code == 0, errors
+    assert chunked.read_bytes() == model.read_bytes()
 
 
 def test_model_files_are_checked():

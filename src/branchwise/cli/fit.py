@@ -202,6 +202,7 @@ def _fit_remote(
         categorical_features=remote.categorical_features(roles),
         engine=str(remote.engine),
         max_exact=options["max_exact"],
+        date_features=options["reading"].date_features,
         progress=progress,
     )
 

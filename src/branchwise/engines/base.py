@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from branchwise.data.bins import Edges
 from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.conventions.declared_columns import check_column_names
 from branchwise.data.frames import Frame
-from branchwise.data.table_schema import Schema, Value, check_names
+from branchwise.data.table_schema import Column, Schema, Value, check_names
 from branchwise.data.target import Classes, Quantities, Scale, Spread, scale_of
 from branchwise.data.weights import (
     WeightGrid,
@@ -33,6 +33,9 @@ from branchwise.data.weights import (
 )
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow.protocol import Engine
+
+if TYPE_CHECKING:
+    from branchwise.data.conventions.date_features import DateFeature
 
 #: The default number of distinct numbers of a column with exact thresholds.
 MAX_EXACT = 10_000
@@ -47,7 +50,8 @@ class Task:
     is a class. With ``weights_are_cases`` a row of weight 2 is two cases; with
     ``divides`` cases with missing values go down every branch. Columns with more than
     ``max_exact`` distinct numbers have no exact thresholds. ``threshold`` positions the
-    edges of bins. The rest is as in :func:`~branchwise.fit.fit_tree`.
+    edges of bins. ``date_features`` are derived from columns of dates. The rest is as
+    in :func:`~branchwise.fit.fit_tree`.
     """
 
     target: Any
@@ -66,6 +70,7 @@ class Task:
     threshold: str = "midpoint"
     max_exact: int = MAX_EXACT
     threads: int = 1
+    date_features: tuple[DateFeature, ...] = ()
 
     @property
     def is_regression(self) -> bool:
@@ -106,11 +111,29 @@ def attributes_of(frame: Frame, task: Task) -> Frame:
     names = tuple(frame.names[at] for at in kept)
     check_column_names(names)
     readers = tuple(frame.readers[at] for at in kept)
-    return Frame(
+    attributes = Frame(
         *(names, frame.n_rows, frame.named, readers),
         merge_case=frame.merge_case,
         na_values=frame.na_values,
     )
+    return with_features(attributes, task)
+
+
+def with_features(frame: Frame, task: Task) -> Frame:
+    """Return the attributes with those that the task derives from dates."""
+    if not task.date_features:
+        return frame
+    from branchwise.data.conventions.derived_columns import with_requested  # noqa: PLC0415  (few)
+
+    return with_requested(frame, task.date_features)
+
+
+def check_features(columns: Sequence[Column], task: Task) -> None:
+    """Reject what cannot be derived from the dates of all rows."""
+    if task.date_features:
+        from branchwise.data.conventions.derived_columns import check_times  # noqa: PLC0415  (few)
+
+        check_times(columns, task.date_features)
 
 
 def special(frame: Frame, name: str) -> RawColumn:

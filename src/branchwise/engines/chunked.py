@@ -199,10 +199,12 @@ class ChunkedTable:
         # The results of an earlier fit are not declared by the files.
         self.table = self._given.with_named_dates()
         self._stamps = self.table.stamps()
-        statistics, numbers = self._detected(task)
+        # Texts are dates only once it is known how they are written.
+        statistics, numbers = self._detected(replace(task, date_features=()))
         if numbers.formats:
             warn_numbers(numbers)
             self.table = self.table.with_number_formats(numbers.formats)
+        if numbers.formats or task.date_features:
             statistics, _ = self._scanned(task)
 
         def again(request: Callable[[Any, Plan], Any], plan: Plan) -> Any:
@@ -363,7 +365,8 @@ class ChunkedTable:
         self._plan = plan
         self._store = None
         # The plan may be that of other files, with other summaries.
-        learnt = {column.name: column for column in plan.schema.columns}
+        stored = [c for c in plan.schema.columns if c.date_feature is None]
+        learnt = {column.name: column for column in stored}
         how = plan.schema.target_format
         if how is not None:
             target = str(plan.task.target)

@@ -39,7 +39,15 @@ from branchwise.data.weights import (
     weigh,
     with_class_weights,
 )
-from branchwise.engines.base import Plan, Task, attributes_of, special, weights_in
+from branchwise.engines.base import (
+    Plan,
+    Task,
+    attributes_of,
+    check_features,
+    special,
+    weights_in,
+    with_features,
+)
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.recipe import Recipe
 from branchwise.threads import cached_property
@@ -174,7 +182,7 @@ class MemoryTable:
         """Return the attributes, the target and the weights."""
         frame = self._frame
         if not isinstance(task.target, str):
-            return frame, task.target, task.weight
+            return with_features(frame, task), task.target, task.weight
         attributes = attributes_of(frame, task)
         return attributes, special(frame, task.target), weights_in(frame, task)
 
@@ -213,6 +221,7 @@ def _learn_rows(
     """Encode all rows; return them and the plan of counting them."""
     settings = task.categorical_features, task.categories
     columns, data = learn_columns(frame, *settings, task.threads)
+    check_features(columns, task)
     classes, wanted = _learn_target(target, frame.n_rows, task)
     if task.rejects_missing:
         check_missing(enumerate(columns), data)

@@ -52,7 +52,14 @@ from branchwise.data.weights import (
     long_sum,
     unit_grid,
 )
-from branchwise.engines.base import Plan, Task, attributes_of, special, weights_in
+from branchwise.engines.base import (
+    Plan,
+    Task,
+    attributes_of,
+    check_features,
+    special,
+    weights_in,
+)
 from branchwise.engines.summaries import ColumnSummary, NumberSummary, Summary
 from branchwise.errors import DataError
 
@@ -143,6 +150,7 @@ def _plan(statistics: Summary, task: Task) -> Plan:
     """Return the plan of a summary, with rows of weight 1."""
     summaries = [in_coarsest_unit(summary) for summary in statistics.columns]
     columns = tuple(_column(summary, task) for summary in summaries)
+    check_features(columns, task)
     schema = Schema(columns, _classes(statistics, task), task.target)
     divides = task.divides and any(column.has_missing for column in columns)
     numbers = {

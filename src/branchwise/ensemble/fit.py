@@ -40,6 +40,7 @@ from branchwise.errors import ParameterError
 from branchwise.fit import (
     CostsByClass,
     check_possible,
+    features_of,
     grown_now,
     with_class_costs,
 )
@@ -71,6 +72,7 @@ def fit_ensemble(
     earlier: FittedTrees | None = None,
     on_round: OnRound | None = None,
     max_exact: int | None = None,
+    date_features: Mapping[str, Sequence[str] | str] | None = None,
 ) -> Ensemble:
     """Grow an ensemble from a table.
 
@@ -97,6 +99,8 @@ def fit_ensemble(
         the training rows, and with that of held-out rows or None.
     max_exact : int or None
         As in :func:`~branchwise.fit_tree`, for files of more than ``most_rows`` rows.
+    date_features : dict or None
+        As in :func:`~branchwise.fit_tree`.
 
     Returns
     -------
@@ -117,6 +121,7 @@ def fit_ensemble(
             priors,
             max_exact=MAX_EXACT if max_exact is None else max_exact,
             threads=threads,
+            date_features=features_of(date_features, ignore),
         ),
     )
     named = isinstance(target, str)

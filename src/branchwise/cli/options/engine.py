@@ -120,11 +120,6 @@ def remote_source(
         f"with --engine {engine}: it needs all rows in memory. Leave it out, or write "
         "the values in one way.",
     )
-    check_idle(
-        {"--date-features": reading.date_features},
-        f"with --engine {engine}: it needs all rows in memory. Leave it out, or store "
-        "the derived columns.",
-    )
     if engine != "chunked":
         check_idle(
             {

@@ -32,7 +32,6 @@ from branchwise.cli.support.hints import (
 from branchwise.cli.support.rows import Weights, case_weights, located
 from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.conventions.date_format import DateFormat
-from branchwise.data.conventions.derived_columns import derived_features, with_features
 from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.encoded_table import EncodedTable
 from branchwise.data.frames import open_table, read_vector
@@ -153,6 +152,11 @@ def read_others(path: str, rows: TrainingTable, reading: Reading) -> TrainingTab
 
 def _read_alike(file: TableFile, table: Any) -> Any:
     """Read the columns that another table has, each as it is there."""
+    from branchwise.data.conventions.derived_columns import (
+        derived_features,
+        with_features,
+    )
+
     frame = open_table(table)
     derived = derived_features(frame)
     own = [name for name in frame.names if name not in derived]

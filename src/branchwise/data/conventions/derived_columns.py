@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import narwhals as nw
@@ -12,7 +13,7 @@ import numpy as np
 
 from branchwise.data.arrow import from_array, pa, with_described_column
 from branchwise.data.as_numbers import as_written
-from branchwise.data.columns import Numbers, RawColumn
+from branchwise.data.columns import Coded, Numbers, RawColumn
 from branchwise.data.conventions.date_features import (
     OF_TIMES,
     DateFeature,
@@ -57,6 +58,58 @@ def _reader(frame: Frame, at: int, feature: DateFeature) -> Callable[[], RawColu
         return Numbers(feature.numbers(raw.values, raw.date), feature)
 
     return read
+
+
+def with_requested(frame: Frame, features: Sequence[DateFeature]) -> Frame:
+    """Return a table with columns that are derived from its dates, read on demand."""
+    if not features:
+        return frame
+    check_names("The table", frame.names, [feature.of for feature in features])
+    taken = list(frame.names)
+    for feature in features:
+        _check_new(feature, taken, "The table")
+        taken.append(feature.name)
+    position = {name: at for at, name in enumerate(frame.names)}
+    readers = [partial(_taken, frame, position[each.of], each) for each in features]
+    return replace(
+        frame if type(frame) is Frame else _plain(frame),
+        names=tuple(taken),
+        readers=(*(partial(frame.column, at) for at in position.values()), *readers),
+    )
+
+
+def _taken(frame: Frame, at: int, feature: DateFeature) -> RawColumn:
+    """Return what is derived from a column of dates of a table, or a chunk of it."""
+    raw = frame.column(at)
+    date = raw.date if isinstance(raw, Numbers) else None
+    if isinstance(raw, Numbers) and date is not None:
+        return Numbers(feature.numbers(raw.values, date), as_learnt(feature, date))
+    known = raw.codes >= 0 if isinstance(raw, Coded) else ~np.isnan(raw.values)
+    if known.any():
+        raise DataError(
+            f"Column {feature.of!r} holds no dates, so that there is no "
+            f"{feature.feature} of them. Leave it out, or make the column one of dates."
+        )
+    return Numbers(np.full(frame.n_rows, np.nan), feature)
+
+
+def check_times(columns: Sequence[Column], features: Sequence[DateFeature]) -> None:
+    """Reject hours and minutes of dates without a time of day."""
+    units = {column.name: column.date.unit for column in columns if column.date}
+    for feature in features:
+        if feature.feature in OF_TIMES and units.get(feature.of) == "day":
+            raise DataError(
+                f"Column {feature.of!r} holds dates without a time of day, so that "
+                f"there is no {feature.feature} of them. Leave it out."
+            )
+
+
+def _check_new(feature: DateFeature, names: Sequence[str], label: str) -> None:
+    if feature.name in names:
+        raise DataError(
+            f"{label} has a column {feature.name!r} already, which would be derived "
+            f"from {feature.of!r}. Rename it, or do not derive it."
+        )
 
 
 def derived_features(frame: Frame) -> dict[str, DateFeature]:
@@ -125,11 +178,7 @@ def with_features(table: Any, features: Sequence[DateFeature], label: str) -> An
                 f"Column {feature.of!r} of {label} holds dates without a time of day, "
                 f"so that there is no {feature.feature} of them. Leave it out."
             )
-        if feature.name in table.column_names:
-            raise DataError(
-                f"{label} has a column {feature.name!r} already, which would be "
-                f"derived from {feature.of!r}. Rename it, or do not derive it."
-            )
+        _check_new(feature, table.column_names, label)
         learnt = as_learnt(feature, date)
         numbers = feature.numbers(raw.values, date)
         known = from_array(np.nan_to_num(numbers))

@@ -52,6 +52,7 @@ def learn(source: Source, task: Task) -> Plan:
     """Summarise the rows of a source by queries, and return the plan."""
     frame = source.frame()
     _check_equal_names(source)
+    source.features = {feature.name: feature for feature in task.date_features}
     attributes = attributes_of(frame, task)
     special = [task.target, *([] if task.weight is None else [task.weight])]
     source.prepare([*attributes.names, *special])
@@ -201,6 +202,8 @@ class _Learning:
     def _numeric(self, name: str, seen: ColumnStatistics) -> ColumnSummary:
         column = Column(name, "numeric", (), seen.missing > 0, statistics=seen)
         cells = self.source.cells(name)
+        if cells.feature is not None:
+            column = replace(column, number_format=cells.feature)
         if cells.date is None:
             return ColumnSummary(column, numbers=self._numbers(name))
         column, factor = as_read(column, cells.date, cells.type)

@@ -22,12 +22,14 @@ from branchwise.data.columns import (
     RawColumn,
     raise_dates,
 )
+from branchwise.data.conventions.date_features import DateFeature, as_learnt
 from branchwise.data.conventions.date_format import DateFormat
 from branchwise.data.frames import Frame, read_vector
 from branchwise.engines.sql.connections import Binder, Connection, Described
 from branchwise.engines.sql.date_cells import date_expression, is_date
 from branchwise.engines.sql.drivers import DuckDBConnection, PostgreSQLConnection
 from branchwise.errors import DataError
+from branchwise.files.sql_dates import derived_number
 from branchwise.files.sql_dialects import SQLITE, Dialect
 from branchwise.files.typed_columns import column_of_cells, typed_columns
 
@@ -60,7 +62,8 @@ class Cells:
 
     ``kind`` is "number", "truth" or "text". ``number`` and ``key`` are the expressions,
     ``inexact`` the test for integers that float64 cannot hold. ``date`` tells which
-    dates the numbers are, if they are dates.
+    dates the numbers are, if they are dates; ``feature`` how they are derived from
+    dates.
     """
 
     name: str
@@ -71,6 +74,7 @@ class Cells:
     type: str = ""
     inexact: str = "1 = 0"
     date: DateFormat | None = None
+    feature: DateFeature | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +122,8 @@ class Source:
     described: Sequence[Described]
     text_columns: frozenset[str] = frozenset()
     missing: tuple[str, ...] = ()
+    #: What is derived from dates, by name, beside the columns of the table.
+    features: dict[str, DateFeature] = field(default_factory=dict)
     _cells: dict[str, Cells] = field(default_factory=dict)
     _distinct: dict[str, Distinct] = field(default_factory=dict)
 
@@ -128,11 +134,28 @@ class Source:
 
     def prepare(self, names: Sequence[str]) -> None:
         """Determine the types of the cells of columns."""
-        new = [name for name in names if name not in self._cells]
+        derived = [name for name in names if name in self.features]
+        new = [n for n in names if n not in self._cells and n not in derived]
         loose = self.connection.dialect is SQLITE
         for cells in self._loose_cells(new) if loose else self._typed_cells(new):
             self._check_type(cells)
             self._cells[cells.name] = cells
+        for name in derived:
+            self._cells[name] = self._derived(self.features[name])
+
+    def _derived(self, feature: DateFeature) -> Cells:
+        """Return what is derived from a column of dates."""
+        dates = self.cells(feature.of)
+        if dates.date is None:
+            raise DataError(
+                f"Column {feature.of!r} of {self.connection.label} holds no dates but "
+                f"{dates.type or dates.kind}, so that there is no {feature.feature} of "
+                "them. Leave it out, or cast the column to a date in a query."
+            )
+        learnt = as_learnt(feature, dates.date)
+        dialect = self.connection.dialect
+        number = dialect.double(str(derived_number(dialect, dates.raw, learnt)))
+        return Cells(feature.name, "number", number, number, dates.raw, feature=learnt)
 
     def cells(self, name: str) -> Cells:
         """Return a column that was prepared."""
