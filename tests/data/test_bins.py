@@ -117,7 +117,7 @@ def test_several_threads_find_the_same_bins():
         ("max_bins", 1),
         ("max_bins", 2**16),
         ("positions", [0, 0]),
-        ("positions", [4]),
+        ("positions", [8]),
         ("n_threads", 0),
     ],
 )

@@ -16,7 +16,6 @@ from branchwise.cli.options.engine import (
     engine_options,
     remote_source,
 )
-from branchwise.cli.options.ensemble_growing import ensemble_recipe
 from branchwise.cli.options.model_metadata import ModelOptions, hash_of_files
 from branchwise.cli.show import report_model
 from branchwise.cli.support import Reporter, check_outputs
@@ -124,6 +123,8 @@ def _recipe(
     """Return the recipe of a tree or of an ensemble that the options name."""
     if algorithm in growing.ENSEMBLES:
         given = growing.given_parameters(options)
+        from branchwise.cli.options.ensemble_growing import ensemble_recipe
+
         return ensemble_recipe(str(algorithm), regression, given)
     return growing.recipe_of(algorithm, regression, options)
 

@@ -61,7 +61,7 @@ class Ensemble(SavedTrees):
         Parameters
         ----------
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            The number of threads; -1 is all cores.
 
         Returns
         -------
@@ -200,7 +200,7 @@ class Ensemble(SavedTrees):
         Parameters
         ----------
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            How many threads compare leaves; None is one.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Ensemble(SavedTrees):
         Parameters
         ----------
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            How many threads predict; None is one.
 
         Returns
         -------
@@ -266,17 +266,9 @@ class Ensemble(SavedTrees):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
-        background : table or None
-            Rows to compare with; by default columns that are not known go down every
-            branch as the training cases did.
-        interactions : bool, default=False
-            Whether to split contributions into those of pairs of columns, too.
-        background_weight : sequence of float or None
-            The weights of the rows of the background.
-        n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            The rows whose predictions are explained.
+        background, interactions, background_weight, n_jobs : object
+            As in :meth:`Model.shap`.
 
         Returns
         -------
@@ -333,7 +325,7 @@ class Ensemble(SavedTrees):
         Parameters
         ----------
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads of what is computed out of bag; None is one.
 
         Returns
         -------

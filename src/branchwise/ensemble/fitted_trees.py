@@ -123,10 +123,9 @@ class FittedTrees(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            The rows to encode for all trees.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
@@ -151,10 +150,9 @@ class FittedTrees(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            The rows to predict; one row is a dict or a series, by name.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
@@ -175,10 +173,9 @@ class FittedTrees(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            Rows, as :meth:`predict` takes them.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
@@ -216,10 +213,8 @@ class FittedTrees(DescribedModel):
 
         Parameters
         ----------
-        data : Columns
-            Encoded rows, as :meth:`encoded` returns them.
-        threads : int
-            The number of threads.
+        data, threads : Columns and int
+            Encoded rows, and the number of threads.
 
         Returns
         -------
@@ -238,10 +233,9 @@ class FittedTrees(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            The rows whose sums are wanted.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
@@ -255,10 +249,8 @@ class FittedTrees(DescribedModel):
 
         Parameters
         ----------
-        data : Columns
-            Encoded rows, as :meth:`encoded` returns them.
-        threads : int
-            The number of threads.
+        data, threads : Columns and int
+            As :meth:`average` takes them.
 
         Returns
         -------
@@ -273,7 +265,7 @@ class FittedTrees(DescribedModel):
         Parameters
         ----------
         data : Columns
-            Encoded rows, as :meth:`encoded` returns them.
+            Rows that are encoded.
 
         Returns
         -------
@@ -370,10 +362,8 @@ class FittedTrees(DescribedModel):
 
         Parameters
         ----------
-        data : Columns
-            Encoded rows, as :meth:`encoded` returns them.
-        threads : int
-            The number of threads.
+        data, threads : Columns and int
+            Rows that are encoded, and how many threads.
 
         Returns
         -------
@@ -395,10 +385,8 @@ class FittedTrees(DescribedModel):
 
         Parameters
         ----------
-        tree : int
-            The position of the tree.
-        data : Columns
-            Encoded rows, as :meth:`encoded` returns them.
+        tree, data : int and Columns
+            The position of a tree, and encoded rows.
 
         Returns
         -------
@@ -419,10 +407,9 @@ class FittedTrees(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            The rows to send down all trees.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------

@@ -38,7 +38,7 @@ class SavedTrees(FittedTrees):
         Parameters
         ----------
         content : bytes
-            What :meth:`to_bytes` returned, or a model file holds.
+            The bytes of a model file of an ensemble.
 
         Returns
         -------

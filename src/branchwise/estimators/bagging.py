@@ -103,12 +103,10 @@ class BaggedTrees(SampledEstimator):
 
         Parameters
         ----------
-        X : table
-            The rows to predict, with the columns of the training rows.
-        y : sequence
-            The true classes, or numbers, of the rows.
+        X, y : table and sequence
+            Rows and their classes, or numbers.
         sample_weight : sequence of float or None
-            The weights of the rows; by default each is 1.
+            Weights; by default each is 1.
 
         Returns
         -------

@@ -254,7 +254,7 @@ class TreeEstimator(FittedEstimator):
         Parameters
         ----------
         X : table
-            The rows to predict, with the columns of the training rows.
+            The rows whose paths are wanted.
 
         Returns
         -------

@@ -85,7 +85,7 @@ validation_score_ : ndarray
         Parameters
         ----------
         X : table
-            The rows to predict, with the columns of the training rows.
+            Rows to predict again and again.
 
         Yields
         ------
@@ -108,7 +108,7 @@ class _BoostingClassifier(EnsembleClassifier, BoostingEstimator):
         Parameters
         ----------
         X : table
-            The rows to predict, with the columns of the training rows.
+            Rows, as :meth:`staged_predict` takes them.
 
         Yields
         ------
@@ -259,7 +259,7 @@ class GradientBoostingClassifier(_BoostingClassifier, GradientEstimator):
         Parameters
         ----------
         X : table
-            The rows to predict, with the columns of the training rows.
+            The rows whose margins are wanted.
 
         Returns
         -------

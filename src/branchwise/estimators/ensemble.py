@@ -164,7 +164,7 @@ feature_importances_ : ndarray
         Parameters
         ----------
         X : table
-            The rows to predict, with the columns of the training rows.
+            The rows to follow down all trees.
 
         Returns
         -------

@@ -128,7 +128,7 @@ class FittedEstimator(BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : table
-            The rows to predict, with the columns of the training rows.
+            The rows to send down the tree.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class ProbabilityEstimator(ClassifierMixin, FittedEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : table
-            The rows to predict, with the columns of the training rows.
+            The rows whose probabilities are wanted.
 
         Returns
         -------
@@ -178,7 +178,7 @@ class ProbabilityEstimator(ClassifierMixin, FittedEstimator):  # type: ignore[mi
         Parameters
         ----------
         X : table
-            The rows to predict, with the columns of the training rows.
+            Rows, as :meth:`predict_proba` takes them.
 
         Returns
         -------

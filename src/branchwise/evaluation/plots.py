@@ -227,10 +227,8 @@ class LearningCurveDisplay:
 
         Parameters
         ----------
-        estimator : estimator
-            What to fit.
-        X, y : table and sequence
-            The rows.
+        estimator, X, y : estimator, table and sequence
+            What to fit, and the rows.
         **options : object
             As of ``learning_curve``: ``sizes``, ``cv``, ``seed``, ``scoring``,
             ``n_jobs``.
@@ -248,7 +246,7 @@ class LearningCurveDisplay:
         Parameters
         ----------
         ax : Axes or None
-            Axes of matplotlib; None makes new ones.
+            Axes of matplotlib; without them new ones are made.
 
         Returns
         -------

@@ -44,6 +44,13 @@ class Reading(FittedTree):
         Rules
             A sequence; ``to_text``, ``to_markdown``, ``to_html`` and ``to_frame`` write
             all.
+
+        Examples
+        --------
+        >>> from branchwise import datasets, fit_tree
+        >>> tennis = datasets.load("tennis")
+        >>> print(fit_tree(tennis.X, tennis.y).rules()[1])
+        if outlook = rainy and wind = strong then no (2 of 2 cases, 100 %)
         """
         from branchwise.rules.rule_set import rules_of
 
@@ -141,6 +148,15 @@ class Reading(FittedTree):
         -------
         Explanation or Explanations
             One for a row, or for a table of one row; else a sequence of them.
+
+        Examples
+        --------
+        >>> from branchwise import datasets, fit_tree
+        >>> tennis = datasets.load("tennis")
+        >>> model = fit_tree(tennis.X, tennis.y)
+        >>> row = {"outlook": "sunny", "humidity": "high", "wind": "weak"}
+        >>> print(model.explain(row).to_text().splitlines()[0])
+        Prediction: no (no 100 %)
         """
         from branchwise.explain.explanation import explain_rows
 
@@ -320,6 +336,14 @@ class Model(Reading, Showing):
         -------
         str or bytes
             The export; bytes where the format is not text.
+
+        Examples
+        --------
+        >>> from branchwise import datasets, fit_tree
+        >>> tennis = datasets.load("tennis")
+        >>> model = fit_tree(tennis.X, tennis.y)
+        >>> model.export("sql", verify=False).splitlines()[0]
+        '-- ID3 decision tree with 5 leaves, written by branchwise.'
         """
         from branchwise import export
 
@@ -344,6 +368,14 @@ class Model(Reading, Showing):
         -------
         Model
             It equals the one that was saved.
+
+        Examples
+        --------
+        >>> from branchwise import Model, datasets, fit_tree
+        >>> tennis = datasets.load("tennis")
+        >>> model = fit_tree(tennis.X, tennis.y)
+        >>> Model.from_bytes(model.to_bytes()) == model
+        True
         """
         from branchwise import model_file
 

@@ -110,16 +110,12 @@ class Showing(FittedTree):
         max_nodes: int | None = None,
         max_values: int = PICTURED_VALUES,
     ) -> str:
-        """Return the tree in DOT, for Graphviz; parameters as in :meth:`to_svg`.
+        """Return the tree in DOT, for Graphviz.
 
         Parameters
         ----------
-        max_depth : int or None
-            How many levels of splits to show.
-        max_nodes : int or None
-            How many nodes to show, those of upper levels first.
-        max_values : int
-            How many values of a list to show before the rest is only counted.
+        max_depth, max_nodes, max_values : int or None
+            What to show, as in :meth:`to_svg`.
 
         Returns
         -------
@@ -136,16 +132,12 @@ class Showing(FittedTree):
         max_nodes: int | None = None,
         max_values: int = PICTURED_VALUES,
     ) -> str:
-        """Return the tree as a Mermaid flowchart; parameters as in :meth:`to_svg`.
+        """Return the tree as a Mermaid flowchart.
 
         Parameters
         ----------
-        max_depth : int or None
-            How many levels of splits to show.
-        max_nodes : int or None
-            How many nodes to show, those of upper levels first.
-        max_values : int
-            How many values of a list to show before the rest is only counted.
+        max_depth, max_nodes, max_values : int or None
+            How much to show: see :meth:`to_svg`.
 
         Returns
         -------

@@ -214,7 +214,7 @@ class Recipe:
         Parameters
         ----------
         n_cases : float
-            The number of training cases, which a share is of.
+            The same as for :meth:`cases_to_split`.
 
         Returns
         -------
@@ -229,7 +229,7 @@ class Recipe:
         Parameters
         ----------
         n_cases : float
-            The number of training cases, which a share is of.
+            As in :meth:`cases_to_split`.
 
         Returns
         -------

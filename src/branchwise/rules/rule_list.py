@@ -255,8 +255,7 @@ class RuleList(Rules):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            Rows to classify; one row is a dict or a series, by name.
 
         Returns
         -------
@@ -271,11 +270,8 @@ class RuleList(Rules):
 
         Parameters
         ----------
-        X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
-        y : sequence
-            The true classes, or numbers, of the rows.
+        X, y : table and sequence
+            Rows and their true classes.
 
         Returns
         -------
@@ -292,8 +288,7 @@ class RuleList(Rules):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            Rows of which the deciding rule is wanted.
 
         Returns
         -------

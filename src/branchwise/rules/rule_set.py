@@ -144,7 +144,7 @@ class Rules(Framed, Document, Sequence[Rule]):
         Parameters
         ----------
         label : class
-            One of the classes.
+            Which class they predict.
 
         Returns
         -------

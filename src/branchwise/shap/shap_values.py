@@ -299,7 +299,7 @@ class ShapValues(Framed, Document):
         Parameters
         ----------
         max_columns : int
-            How many columns to draw; the others together are one more bar.
+            The most columns; others are added up in one more bar.
 
         Returns
         -------

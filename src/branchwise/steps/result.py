@@ -113,10 +113,8 @@ class Steps:
 
         Parameters
         ----------
-        digits : int
-            Digits after the point of rounded figures.
-        worksheet : bool
-            Whether figures are to be filled in, with the solutions after them.
+        digits, worksheet : int and bool
+            As in :meth:`to_text`.
 
         Returns
         -------
@@ -135,12 +133,10 @@ class Steps:
 
         Parameters
         ----------
-        digits : int
-            Digits after the point of rounded figures.
+        digits, worksheet : int and bool
+            As in :meth:`to_text`.
         document : bool
             Whether to write a whole document, with a preamble.
-        worksheet : bool
-            Whether figures are to be filled in, with the solutions after them.
 
         Returns
         -------
@@ -159,12 +155,10 @@ class Steps:
 
         Parameters
         ----------
-        digits : int
-            Digits after the point of rounded figures.
+        digits, worksheet : int and bool
+            See :meth:`to_text`.
         reveal : bool
             Whether nothing is folded away.
-        worksheet : bool
-            Whether figures are to be filled in, with the solutions after them.
 
         Returns
         -------
@@ -194,14 +188,10 @@ class Steps:
 
         Parameters
         ----------
-        digits : int
-            Digits after the point of rounded figures.
-        reveal : bool
-            Whether nothing is folded away.
+        digits, reveal, worksheet : int and bool
+            As in :meth:`to_html`.
         heading : int
             The level of the first heading.
-        worksheet : bool
-            Whether figures are to be filled in, with the solutions after them.
 
         Returns
         -------

@@ -84,10 +84,9 @@ class FittedTree(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            The rows to encode.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
@@ -122,8 +121,7 @@ class FittedTree(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            What to encode; one row is a dict or a series.
 
         Returns
         -------
@@ -141,10 +139,9 @@ class FittedTree(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            Rows, also such with missing values.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
@@ -170,6 +167,14 @@ class FittedTree(DescribedModel):
         -------
         array
             One prediction for each row.
+
+        Examples
+        --------
+        >>> from branchwise import datasets, fit_tree
+        >>> tennis = datasets.load("tennis")
+        >>> model = fit_tree(tennis.X, tennis.y)
+        >>> model.predict({"outlook": "sunny", "humidity": "high", "wind": "weak"})
+        array(['no'], dtype='<U3')
         """
         node = self._node_of_row(X, n_jobs)
         if node is not None:
@@ -186,10 +191,9 @@ class FittedTree(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            Rows, as :meth:`predict` takes them.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
@@ -204,10 +208,9 @@ class FittedTree(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            The rows whose probabilities are wanted.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
@@ -232,11 +235,8 @@ class FittedTree(DescribedModel):
 
         Parameters
         ----------
-        X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
-        y : sequence
-            The true classes, or numbers, of the rows.
+        X, y : table and sequence
+            Rows, and what they should be predicted as.
 
         Returns
         -------
@@ -254,15 +254,21 @@ class FittedTree(DescribedModel):
         Parameters
         ----------
         X : table or row
-            The rows: a dataframe, an Arrow table, a dict of columns or a list of rows.
-            One row is a dict or a series, by name.
+            The rows to send down the tree.
         n_jobs : int or None
-            The number of threads; None is one, -1 all cores.
+            Threads; None is one, -1 all cores.
 
         Returns
         -------
         array of int
             The number of a node for each row; the root is 0.
+
+        Examples
+        --------
+        >>> from branchwise import datasets, fit_tree
+        >>> tennis = datasets.load("tennis")
+        >>> fit_tree(tennis.X, tennis.y).apply(tennis.X)[:5]
+        array([6, 6, 1, 5, 5])
         """
         return self.walker.nodes(self.arrivals(X, n_jobs))
 

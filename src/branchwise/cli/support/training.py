@@ -13,7 +13,6 @@ from branchwise.cli.options import (
     Table,
     categorical_names,
     column_names,
-    ensemble_growing,
     growing,
     read_na_values,
     reading_options,
@@ -304,7 +303,9 @@ class Growth:
     def check(self, algorithm: str, regression: bool) -> None:
         """Reject options that the algorithm does not have."""
         if algorithm in growing.ENSEMBLES:
-            ensemble_growing.ensemble_recipe(algorithm, regression, self.given)
+            from branchwise.cli.options.ensemble_growing import ensemble_recipe
+
+            ensemble_recipe(algorithm, regression, self.given)
         else:
             growing.given_recipe(algorithm, regression, self.given)
 
