@@ -134,6 +134,7 @@ class BitGroups {
     // ---- bounds -----------------------------------------------------------------
 
     static constexpr double plain_error = 1e-12;
+    static constexpr size_t few_to_draw = 3;
 
     // What a branch for each value takes away, and what this may be off.
     template <typename Count>
@@ -154,10 +155,12 @@ class BitGroups {
     void bound_by_squares(const BitNode& node, const Count* counts) {
         using Real = std::conditional_t<sizeof(Count) == 1, float, double>;
         const double off = double(node.n) * (sizeof(Real) == 4 ? 1e-5 : plain_error);
+        // Of all bits at once, unless few columns are drawn.
+        const bool few = few_to_draw * hopeful_.size() <= layout_.n_columns();
         auto& squares = std::get<std::vector<Real>>(squares_);
         squares.resize(line_);
-        for (size_t first = 0; first < line_; first += 128)
-            divide_squares(node, counts + first, squares.data() + first);
+        for (size_t first = 0; !few && first < line_; first += 128)
+            divide_squares<128>(node, counts + first, squares.data() + first);
         double whole = 0;
         for (size_t c : node.classes)
             whole += double(node.counts_of_class[c]) * node.counts_of_class[c];
@@ -165,21 +168,26 @@ class BitGroups {
         for (uint32_t j : hopeful_) {
             const Field& field = layout_[j];
             const size_t first = field.first_bit(), end = first + field.values - 1;
+            for (size_t bit = first; few && bit < end; bit += 4) {
+                // Bits of other columns are of no use, and of no harm.
+                const size_t at = std::min(bit, line_ - 4);
+                divide_squares<4>(node, counts + at, squares.data() + at);
+            }
             Real sum = 0;
             for (size_t bit = first; bit < end; ++bit) sum += squares[bit];
             bounds_[j] = double(sum) + square_of_last(field, node, counts) - whole + off;
         }
     }
 
-    template <typename Count, typename Real>
+    template <size_t n, typename Count, typename Real>
     void divide_squares(const BitNode& node, const Count* counts, Real* out) const {
-        Real sum[128] = {};
+        Real sum[n] = {};
         for (size_t c : node.classes) {
             const Count* of_class = counts + c * line_;
-            for (size_t i = 0; i < 128; ++i) sum[i] += Real(of_class[i]) * Real(of_class[i]);
+            for (size_t i = 0; i < n; ++i) sum[i] += Real(of_class[i]) * Real(of_class[i]);
         }
         const Count* sizes = counts + classes_ * line_;
-        for (size_t i = 0; i < 128; ++i) out[i] = sum[i] / std::max(Real(sizes[i]), Real(1));
+        for (size_t i = 0; i < n; ++i) out[i] = sum[i] / std::max(Real(sizes[i]), Real(1));
     }
 
     template <typename Count>

@@ -441,11 +441,11 @@ class BitGrower : public Grower {
         record_split(job.node, split, first, n_branches_);
     }
 
-    int32_t largest_of_branches() const {
-        std::vector<double> sizes;
+    int32_t largest_of_branches() {
+        sizes_.clear();
         for (size_t branch = 0; branch < n_branches_; ++branch)
-            sizes.push_back(table_.sizes[branches_[branch]]);
-        return largest_branch(sizes);
+            sizes_.push_back(table_.sizes[branches_[branch]]);
+        return largest_branch(sizes_);
     }
 
     // `at`: where the table has its rows.
@@ -485,6 +485,7 @@ class BitGrower : public Grower {
     std::vector<uint32_t> counts_of_class_;     // rows of each class at the node
     std::vector<size_t> present_;               // classes that have some
     std::vector<size_t> branches_;              // where the table has those with rows
+    std::vector<double> sizes_;                 // of branches
     size_t n_branches_ = 0;
     RowMover mover_;
     TwoWayMover two_way_mover_;
