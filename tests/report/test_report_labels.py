@@ -9,7 +9,9 @@ from html import unescape
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from branchwise import (
     CARTClassifier,
@@ -171,3 +173,18 @@ def test_the_command_line(tmp_path):
     output("fit", *files, "-o", tree)
     marked = sections["reproduce"]["model_file"]["sha256"]
     assert hashlib.sha256(tree.read_bytes()).hexdigest() == marked
+
+
+def test_titles_of_the_file_of_the_table(tmp_path):
+    X, y = rows(40)
+    columns = {"inc": X["inc"].tolist(), "risk": y.tolist()}
+    fields = [
+        pa.field("inc", pa.float64(), metadata={"title": "Income", "unit": "k€"}),
+        pa.field("risk", pa.string(), metadata={"title": "Default"}),
+    ]
+    table, page = tmp_path / "rows.parquet", tmp_path / "page.html"
+    parquet.write_table(pa.table(columns, schema=pa.schema(fields)), table)
+    output("report", table, "-t", "risk", "--cv", 2, "-o", page, "-q")
+    told = words_of(page.read_text(encoding="utf-8"))
+    assert "Default: report on a decision tree" in told
+    assert re.search(r"Income ≤ [\d.]+ k€", told)

@@ -207,6 +207,8 @@ def test_a_workbook_shows_units(fee, margin):
         assert re.fullmatch(predicted, rows.cell(2, at).number_format)
         assert re.fullmatch(predicted, rules["B2"].number_format)
         assert heading[-1] in rules["A2"].value
+        guide = " ".join(str(line[0].value) for line in book["How to use"])
+        assert ("Columns of per cent" in guide) == ("rate" in heading)
 
 
 def test_a_readable_threshold_is_as_short_in_per_cent(margin):

@@ -156,6 +156,11 @@ def _guide(plan: Plan, n_rows: int) -> Iterator[str]:
             "Columns of numbers take numbers. Text is red there, and the prediction "
             "may be #N/A."
         )
+    if any(unit_of(field.schema_column).power for field in plan.fields):
+        yield (
+            "Columns of per cent show and take per cent: 4.39 % in such a cell is "
+            "0.0439, as in the model. Paste 0.0439, not 4.39."
+        )
     if any(field.date is not None for field in plan.fields):
         yield "Columns of dates take dates from 1900-03-01 on, not text."
     if plan.classes:
