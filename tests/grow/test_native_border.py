@@ -69,6 +69,9 @@ def pruning(**changed):
             "prunes": True,
             "raises": True,
             "new_values": True,
+            "costs": [],
+            "case_factors": [],
+            "usual_costs": [],
         },
     }
     return with_changes(given, changed)
@@ -131,7 +134,7 @@ REFUSED_GROWTH = {
     "a step that is no power of two": ({"weight_step": 0.3, "case_step": 0.3}, "step"),
     "a listener that is none": ({"progress": 7}, "progress"),
     "flags": ({"few_values": [1, 0]}, "few_values"),
-    "positions": ({"positions": [0, 4]}, "positions"),
+    "positions": ({"positions": [0, 8]}, "positions"),
     "few positions": ({"positions": [0]}, "positions"),
     "a criterion by its number": ({"criterion": 0}, "criterion.*gain_ratio"),
     "an unknown policy": ({"missing": "luckily"}, "missing.*largest"),
@@ -174,6 +177,12 @@ REFUSED_PRUNING = {
     "less slack than none": ({"slack": -1}, "slack"),
     "confidence": ({"log_confidence": float("nan")}, "log_confidence"),
     "z": ({"z": float("inf")}, "z"),
+    "costs of some pairs": ({"costs": [0.0, 1.0, 1.0]}, "costs"),
+    "costs below none": ({"costs": [0.0, -1.0, 1.0, 0.0]}, r"costs\[1\]"),
+    "costs without factors": ({"costs": [0.0, 1.0, 1.0, 0.0]}, "case_factors"),
+    "factors without costs": ({"case_factors": [1.0, 1.0]}, "case_factors"),
+    "usual costs without costs": ({"usual_costs": [1.0, 1.0]}, "usual_costs"),
+    "costs that are no numbers": ({"costs": ["0"] * 4}, r"costs\[0\]"),
 }
 
 
