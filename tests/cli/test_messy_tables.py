@@ -6,6 +6,7 @@ import csv
 import datetime as dt
 import json
 import runpy
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from branchwise import BranchwiseWarning, FitWarning, fit_tree, read_table
+from branchwise.engines.sql import SqlTable
+from branchwise.recipe import CART
 from command_line import output, run
+from sql_sources import in_duckdb
 
 N_ROWS = 120
 
@@ -280,6 +285,64 @@ def test_a_messy_table_becomes_a_tree(name, tmp_path):
         found = output("predict", model, path, *kept).split()[1:]
         predict = runpy.run_path(str(exported))["predict"]
         assert [str(predict(row)) for row in _cells(path)] == found
+
+
+@pytest.mark.filterwarnings("default:.*text column")
+def test_a_german_table_in_chunks_and_in_a_database(tmp_path):
+    """Both engines grow the tree of the memory from a file that nobody cleaned."""
+    pytest.importorskip("duckdb")
+    messy = TABLES["dates"]
+    path = messy.write(tmp_path, np.random.default_rng(1))
+    models = {name: tmp_path / f"{name}.json" for name in ("memory", "chunked", "sql")}
+    fit = ("-t", messy.target, "-a", "cart", "--max-depth", "4", "--engine")
+    for name in ("memory", "chunked"):
+        command = ("fit", path, *fit, name, "-o", models[name], *messy.options)
+        code, _, err = run(*command)
+        assert code == 0, err
+    assert models["chunked"].read_bytes() == models["memory"].read_bytes()
+    kept = _reading(messy.options)
+    found = [
+        output("predict", models["chunked"], path, "--engine", engine, *kept)
+        for engine in ("memory", "chunked")
+    ]
+    assert found[0] == found[1]
+    with pytest.warns(UserWarning, match="read as"):
+        table = read_table(path)
+    database = in_duckdb(table, tmp_path / "t.duckdb")
+    code, _, err = run(
+        "fit", database, "--table", "t", *fit, "sql", "-o", models["sql"]
+    )
+    assert code == 0, err
+    assert output("show", models["sql"]) == output("show", models["memory"])
+    told = json.loads(
+        output("evaluate", models["sql"], database, "--table", "t", "--format", "json")
+    )
+    assert told["accuracy"] > 0.95
+    for target in ("python", "sql"):
+        output("export", models["sql"], "--to", target, "-o", tmp_path / target)
+
+
+def test_numbers_as_text_in_a_database_are_told(tmp_path):
+    columns = {"x": [f"{at}.000,5 €" for at in range(40)], "y": ["a", "b"] * 20}
+    database = in_duckdb(columns, tmp_path / "t.duckdb")
+    source = SqlTable(database, "t")
+    with pytest.warns(BranchwiseWarning, match="Column 'x' has numbers as text, such"):
+        fit_tree(source, "y", CART)
+    as_names = SqlTable(database, "t", text_columns=["x"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", BranchwiseWarning)
+        warnings.simplefilter("ignore", FitWarning)
+        fit_tree(as_names, "y", CART)
+
+
+def test_addresses_are_no_files(tmp_path):
+    database = in_duckdb({"x": [1, 2], "y": ["a", "b"]}, tmp_path / "t.duckdb")
+    model = tmp_path / "m.json"
+    assert run("fit", f"duckdb:///{database}", "--table", "t", "-t", "y", "-o", model)
+    for subcommand in ("predict", "evaluate"):
+        code, _, err = run(subcommand, model, f"duckdb:///{database}", "--table", "t")
+        assert code == 2
+        assert f"{subcommand} reads files. Got the address 'duckdb:" in err
 
 
 def _reading(options: tuple[str, ...]) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from branchwise.cli.options import (
     growing,
     takes,
 )
+from branchwise.cli.options.engine import check_no_address
 from branchwise.cli.support import Reporter
 from branchwise.cli.support.models import open_any
 from branchwise.cli.support.rows import (
@@ -121,6 +122,7 @@ def evaluate(
             "test them, or leave it out.",
         )
         check_two_streams(MODEL=first_path, TABLE=table_path)
+        check_no_address("evaluate", [table_path])
         model = open_any(first_path)
         found = _evaluate_model(model, table_path, target, growth, reporter)
     print_result(*found, output_format)

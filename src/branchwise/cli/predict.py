@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, read_na_values, takes
-from branchwise.cli.options.engine import engine_for
+from branchwise.cli.options.engine import check_no_address, engine_for
 from branchwise.cli.support import Reporter, check_outputs, open_output
 from branchwise.cli.support.models import open_any
 from branchwise.cli.support.rows import (
@@ -63,6 +63,7 @@ def predict(
             "--proba adds the probabilities of classes, and this model has none: it "
             "predicts numbers. Do without --proba."
         )
+    check_no_address("predict", table_paths)
     what: list[What] = ["classes", "probabilities"] if proba else ["classes"]
     if engine_for(table_paths, engine) is not None:
         streamed = StreamedTable(

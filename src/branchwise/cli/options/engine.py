@@ -67,6 +67,18 @@ def engine_for(paths: Sequence[str], given: str | None) -> str | None:
     return "chunked" if several else None
 
 
+def check_no_address(subcommand: str, paths: Sequence[str]) -> None:
+    """Reject the address of a database where files are read."""
+    for path in paths:
+        if "://" in path:
+            raise ParameterError(
+                f"{subcommand} reads files. Got the address {path!r}. Give a SQLite or "
+                "DuckDB file and --table, or a file of the rows; in Python "
+                "branchwise.predict_rows takes a SqlTable, and the tree can be "
+                "exported to SQL (branchwise export MODEL --to sql)."
+            )
+
+
 def check_remote_options(options: Mapping[str, Any], engine: str | None = None) -> None:
     """Reject options that have no effect with the engine."""
     for name, owner in _ONLY.items():

@@ -6,6 +6,7 @@ their counts, and errors name no row, as rows of a database have no numbers.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,6 +20,7 @@ from branchwise.data.conventions.declared_columns import (
     chosen_columns,
     declared_categories,
 )
+from branchwise.data.conventions.number_format import detect_texts
 from branchwise.data.descriptions import ColumnStatistics
 from branchwise.data.encode import learn_column
 from branchwise.data.exact_sums import lowest_bit
@@ -39,7 +41,8 @@ from branchwise.engines.sql.date_cells import as_read
 from branchwise.engines.sql.queries import weight_of
 from branchwise.engines.sql.table_columns import Source
 from branchwise.engines.summaries import ColumnSummary, NumberSummary, Summary
-from branchwise.errors import DataError, counted, quoted
+from branchwise.errors import BranchwiseWarning, DataError, counted, quoted
+from branchwise.files.options import as_number
 
 _LOW_BITS = np.int64(-(1 << 27))
 
@@ -215,6 +218,9 @@ class _Learning:
     ) -> ColumnSummary:
         found = self.source.distinct(name)
         raw = found.raw
+        said = as_value or declared is not None or name in self.source.text_columns
+        if isinstance(raw, Coded) and not (said or raw.declared):
+            _warn_of_numbers(name, [str(value) for value in raw.values[:_SAMPLE]])
         if declared is not None:
             _check_undeclared(name, raw, declared)
         column, _ = learn_column(name, raw, as_value or declared is not None, declared)
@@ -315,6 +321,23 @@ class _Learning:
                 own = np.array([each == label for each in of_row])
                 sums[label] += exact_sum(weights[own], times[own])
         return sums
+
+
+#: How many values are looked at for numbers that are not written plainly.
+_SAMPLE = 500
+
+
+def _warn_of_numbers(name: str, texts: Sequence[str]) -> None:
+    """Warn of text that is read as numbers from files: types of databases are kept."""
+    dressed = [text for text in texts if as_number(text) is None]
+    if dressed and detect_texts(texts).formats:
+        warnings.warn(
+            f"Column {name!r} has numbers as text, such as {dressed[0]!r}, and each of "
+            "them is a value of its own. Cast them to numbers in a query; if they are "
+            f"names, name the column among the categorical ones.",
+            BranchwiseWarning,
+            stacklevel=2,
+        )
 
 
 def _times(test: str) -> str:
