@@ -11,7 +11,7 @@ export BRANCHWISE_REQUIRE_KERNEL = 1
 # Tests start many processes: let them share compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-lowest lint bench parity accuracy sanitize fuzz fuzz-native screenshots notebooks clean
+.PHONY: demo test test-all test-lowest lint bench parity accuracy accuracy-forests sanitize fuzz fuzz-native screenshots notebooks clean
 
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
@@ -53,6 +53,9 @@ parity: $(VENV)/.installed
 # Many sets, in two halves; what was measured before is kept in ~/.cache/branchwise-accuracy.
 accuracy: $(VENV)/.installed
 	$(BIN)/python benchmarks/accuracy.py --shared $(SHARED)
+
+accuracy-forests: $(VENV)/.installed
+	$(BIN)/python benchmarks/forests_accuracy.py --shared $(SHARED)
 
 # The pictures of the docs, made in Chromium; those of adult with ADULT=adult.csv.
 screenshots: $(VENV)/.installed
