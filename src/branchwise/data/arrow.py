@@ -220,6 +220,9 @@ def sorted_dictionary(column: Any) -> Any:
     """
     array = as_dictionary(column)
     order = compute.array_sort_indices(array.dictionary)
+    in_order = bool((as_array(order) == np.arange(len(order))).all())
+    if in_order and pa.types.is_int32(array.type.index_type):
+        return pa.chunked_array([array])
     rank = np.empty(len(order), dtype=np.int32)
     rank[as_array(order)] = np.arange(len(order), dtype=np.int32)
     codes = from_array(rank).take(array.indices)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from branchwise.data.arrays import Ints
-from branchwise.data.arrow import from_array, pa
+from branchwise.data.arrow import as_array, from_array, pa
 from branchwise.files.csv.csv_columns import Parser
 from branchwise.files.options import reading_progress
 from branchwise.native import available, extension
@@ -128,18 +128,31 @@ def _joined(
     parser: Parser, pieces: Sequence[tuple[Ints, list[bytes]] | None], as_text: bool
 ) -> Any:
     """Return a column from its codes in all blocks, or None if a block has none."""
-    distinct: dict[bytes, int] = {}
-    blocks = []
-    for piece in pieces:
-        if piece is None:
-            return None
-        codes, cells = piece
-        numbers = [distinct.setdefault(cell, len(distinct)) for cell in cells]
-        blocks.append(np.array(numbers, np.int32)[codes])
-    values = _parsed_cells(parser, list(distinct), as_text)
+    known = [piece for piece in pieces if piece is not None]
+    if len(known) < len(pieces):
+        return None
+    # In order: then the dictionary of texts need not be sorted later.
+    distinct = sorted({cell for _, cells in known for cell in cells})
+    values = _parsed_cells(parser, distinct, as_text)
     if values is None:
         return None
-    return pa.chunked_array([values.take(from_array(np.concatenate(blocks)))])
+    number = np.arange(len(distinct), dtype=np.int32)
+    is_plain = pa.types.is_dictionary(values.type) and not values.indices.null_count
+    if is_plain:
+        number = as_array(values.indices).astype(np.int32)
+    position = dict(zip(distinct, number.tolist(), strict=True))
+    whole = np.empty(sum(len(codes) for codes, _ in known), dtype=np.int32)
+    begin = 0
+    for codes, cells in known:
+        own = np.array([position[cell] for cell in cells], dtype=np.int32)
+        # Without a mode that checks, numpy would fill a copy first.
+        own.take(codes, out=whole[begin : begin + len(codes)], mode="clip")
+        begin += len(codes)
+    indices = from_array(whole)
+    if not is_plain:
+        return pa.chunked_array([values.take(indices)])
+    column = pa.DictionaryArray.from_arrays(indices, values.dictionary, safe=False)
+    return pa.chunked_array([column])
 
 
 def _parsed_cells(parser: Parser, cells: Sequence[bytes], as_text: bool) -> Any:
