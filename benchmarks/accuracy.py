@@ -115,8 +115,7 @@ def size(model: Any) -> int:
     tree = getattr(getattr(model, "model_", model), "tree", None)
     if tree is not None:
         return int(tree.n_leaves)
-    rules = getattr(model, "rules_", ())
-    return len(rules)
+    return int(getattr(model, "n_rules", 0))
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,9 @@ from dataclasses import replace
 from typing import Any
 
 from branchwise import fit_tree
+from branchwise.ensemble.fit import fit_ensemble
 from branchwise.recipe import C45, CART, Recipe
+from branchwise.recipe.ensemble_recipe import rules_recipe
 
 #: From table, classes of the rows and all class names to a fitted model.
 Fit = Callable[[Any, Any, list[str]], Any]
@@ -36,6 +38,11 @@ def estimator(make: Callable[[], Any]) -> Fit:
     return fit
 
 
+def rules(X: Any, y: Any, classes: list[str]) -> Any:
+    """Fit rules that vote."""
+    return fit_ensemble(X, y, rules_recipe({}), classes=classes)
+
+
 GROUPS = replace(C45, branching="groups")
 PRUNED = replace(CART, pruning="cost-complexity")
 
@@ -46,6 +53,7 @@ METHODS: dict[str, Fit] = {
     "CART": tree(CART),
     "CART 1-SE": tree(replace(PRUNED, ccp_alpha="1-se")),
     "CART best": tree(replace(PRUNED, ccp_alpha="best")),
+    "rules": rules,
 }
 #: Names of recorded programs, as parity.py names their figures.
 REFERENCE = {

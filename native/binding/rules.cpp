@@ -6,6 +6,7 @@
 #include "binding/tree_arrays.hpp"
 #include "rules/chosen_rules.hpp"
 #include "rules/rule_counts.hpp"
+#include "rules/vote_sums.hpp"
 
 using namespace branchwise;
 
@@ -113,6 +114,52 @@ void toggle(ChosenRules& chosen, int64_t rule, bool comes) {
     chosen.toggle(size_t(rule), comes);
 }
 
+VoteSums* no_votes(nb::handle sets, nb::handle labels, nb::handle target, nb::handle weights,
+                   nb::handle powers) {
+    Arrays arrays;
+    const Sets given = read_sets(arrays, sets, "sets");
+    const auto label = arrays.vector<int64_t>(labels, "labels", given.n_sets);
+    const auto power = arrays.vector<double>(powers, "powers");
+    const auto rows = arrays.vector<int64_t>(target, "target");
+    const auto weight = arrays.vector<double>(weights, "weights", rows.size());
+    check_below("labels", label, power.size());
+    check_below("target", rows, power.size());
+    check_rows("sets", given, rows.size());
+    ReleasedGil released;
+    return new VoteSums(given.words.data(), given.n_words, label, rows, weight, power);
+}
+
+size_t rule_of(const VoteSums& sums, int64_t rule) {
+    if (rule < 0 || size_t(rule) >= sums.n_rules()) refuse("rule must be one of the rules");
+    return size_t(rule);
+}
+
+// A line of first and one of second derivatives, of some rules.
+nb::object sums_of(const VoteSums& sums, nb::handle rules) {
+    Arrays arrays;
+    const auto some = arrays.vector<int64_t>(rules, "rules");
+    check_below("rules", some, sums.n_rules());
+    Array<double> found(2 * some.size());
+    {
+        ReleasedGil released;
+        for (size_t i = 0; i < some.size(); ++i)
+            sums.add_up(size_t(some[i]), found[i], found[some.size() + i]);
+    }
+    if (some.size() == 0) return own(std::move(found), 0);
+    return own(std::move(found), 2, some.size());
+}
+
+void vote(VoteSums& sums, int64_t rule, double factor) {
+    sums.vote(rule_of(sums, rule), factor);
+}
+
+nb::object rows_of_rule(const VoteSums& sums, int64_t rule) {
+    const auto rows = sums.rows(rule_of(sums, rule));
+    Array<int64_t> copy(rows.begin(), rows.end());
+    const size_t n_rows = copy.size();
+    return own(std::move(copy), n_rows);
+}
+
 }  // namespace
 
 void bind_rules(nb::module_& m) {
@@ -124,4 +171,10 @@ void bind_rules(nb::module_& m) {
              nb::arg("wrong").none())
         .def("sums", &sums)
         .def("toggle", &toggle, nb::arg("rule"), nb::arg("comes"));
+    nb::class_<VoteSums>(m, "VoteSums")
+        .def(nb::new_(&no_votes), nb::arg("sets").none(), nb::arg("labels").none(),
+             nb::arg("target").none(), nb::arg("weights").none(), nb::arg("powers").none())
+        .def("sums_of", &sums_of, nb::arg("rules").none())
+        .def("vote", &vote, nb::arg("rule"), nb::arg("factor"))
+        .def("rows", &rows_of_rule, nb::arg("rule"));
 }

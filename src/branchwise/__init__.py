@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         RandomForestRegressor,
     )
     from branchwise.estimators.of_model import to_estimator
+    from branchwise.estimators.rules import RuleClassifier
     from branchwise.files.read_table import read_table
     from branchwise.fit import fit_tree
     from branchwise.model import Model, pruning_path
@@ -66,6 +67,7 @@ __all__ = [
     "RandomForestClassifier",
     "RandomForestRegressor",
     "Recipe",
+    "RuleClassifier",
     "datasets",
     "date_features",
     "fit_tree",
@@ -107,6 +109,7 @@ _MODULES = {
     ),
     "estimators.forest": ("RandomForestClassifier", "RandomForestRegressor"),
     "estimators.of_model": ("to_estimator",),
+    "estimators.rules": ("RuleClassifier",),
     "files.read_table": ("read_table",),
     "fit": ("fit_tree",),
     "model": ("Model", "pruning_path"),

@@ -43,6 +43,7 @@ PAGES = {
     "pruning.md": 15,
     "rules.md": 20,
     "read_forests.md": 20,
+    "rule_classifier.md": 8,
     "boosting.md": 8,
     "explain.md": 15,
     "shap.md": 12,

@@ -31,7 +31,14 @@ from branchwise.ensemble.reading.quantiles import (
     interval_quantiles,
     predict_quantiles,
 )
+from branchwise.ensemble.reading.rules_page import rules_page
 from branchwise.ensemble.reading.summary import EnsembleSummary, summary_of
+from branchwise.ensemble.reading.voting_rules import (
+    VoteExplanation,
+    VotingRules,
+    explain_votes,
+    voting_rules,
+)
 from branchwise.ensemble.saved_trees import SavedTrees
 from branchwise.errors import ParameterError
 from branchwise.explain.explanation import Explanations
@@ -286,8 +293,10 @@ class Ensemble(SavedTrees):
         *,
         shap: bool = False,
         background: object = None,
-    ) -> ForestExplanation | Explanations:
+    ) -> ForestExplanation | VoteExplanation | Explanations:
         """Explain the predictions for rows: votes, conditions, intervals.
+
+        For rules that vote: which of them hold, and the scores of the classes.
 
         Parameters
         ----------
@@ -302,9 +311,11 @@ class Ensemble(SavedTrees):
 
         Returns
         -------
-        ForestExplanation or Explanations
+        ForestExplanation, VoteExplanation or Explanations
             One for a row, or for a table of one row; else a sequence of them.
         """
+        if self.recipe.method == "rules":
+            return self._explain_votes(X, level, shap, background)
         self._check_independent("explain tells the votes of")
         level = check_level(level)
         if not shap and background is not None:
@@ -316,6 +327,30 @@ class Ensemble(SavedTrees):
             intervals = self.predict_interval(X, level)
         values = self.shap(X, background) if shap else None
         return explain_forest(self, X, level, intervals, values)
+
+    def _explain_votes(
+        self, X: object, level: float, shap: bool, background: object
+    ) -> VoteExplanation | Explanations:
+        check_level(level)
+        if shap or background is not None:
+            raise ParameterError(
+                "explain of rules that vote tells which of them hold, without Shapley "
+                "values. Leave out shap and background; use shap(X)."
+            )
+        return explain_votes(self, X)
+
+    def voting_rules(self) -> VotingRules:
+        """Return the rules of an ensemble of rules that vote, and their votes.
+
+        Those first whose votes add up to most over the training cases.
+        """
+        return voting_rules(self)
+
+    def to_text(self) -> str:
+        """Return the rules that vote as sentences; of other ensembles the summary."""
+        if self.recipe.method == "rules":
+            return self.voting_rules().to_text()
+        return self.summary().to_text()
 
     def summary(self, n_jobs: int | None = None) -> EnsembleSummary:
         """Return what the trees are, how they are combined, their score, importances.
@@ -350,7 +385,8 @@ class Ensemble(SavedTrees):
 
         Figures, error against the number of trees, importances, rules, the best tree,
         the confusion matrix and the prototypes; of numbers what there is of these. Of
-        boosting, and of a forest without its training rows, figures and importances.
+        boosting, and of a forest without its training rows, figures and importances. Of
+        rules that vote the rules, their coverage, and how they overlap.
 
         Parameters
         ----------
@@ -366,7 +402,9 @@ class Ensemble(SavedTrees):
         str or None
             The page; None if it was written to a file.
         """
-        if self.recipe.method != "forest" or self.samples is None:
+        if self.recipe.method == "rules":
+            page = rules_page(self, self.voting_rules(), title)
+        elif self.recipe.method != "forest" or self.samples is None:
             page = summary_page(self.summary(n_jobs), title)
         else:
             page = forest_page(

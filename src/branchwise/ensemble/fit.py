@@ -36,6 +36,7 @@ from branchwise.ensemble.forest import (
 from branchwise.ensemble.gradient import gradient_trees
 from branchwise.ensemble.losses import TARGETS
 from branchwise.ensemble.sampling import Samples, Subsamples, rows_kept
+from branchwise.ensemble.voting.fit_rules import voting_trees
 from branchwise.errors import ParameterError
 from branchwise.fit import (
     CostsByClass,
@@ -212,12 +213,31 @@ class _Growth:
             case "boosted":
                 boosted = boosted_trees(*rows, self.on_round, self.earlier)
                 return Ensemble(
-                    schema, boosted.trees, self.recipe, boosted.weights, None, samples
+                    schema,
+                    boosted.trees,
+                    self.recipe,
+                    boosted.weights,
+                    samples=samples,
                 )
             case "gradient":
                 found = gradient_trees(*rows, self.on_round, self.earlier)
                 return Ensemble(
-                    schema, found.trees, self.recipe, None, found.initial, samples
+                    schema,
+                    found.trees,
+                    self.recipe,
+                    initial=found.initial,
+                    samples=samples,
+                )
+            case "rules":
+                rules = voting_trees(samples, schema, self.threads, self.progress)
+                return Ensemble(
+                    schema,
+                    rules.trees,
+                    self.recipe,
+                    None,
+                    rules.initial,
+                    rules.rule_cases,
+                    samples,
                 )
         trees = grow_trees(samples, self.numbers, self.threads, self.progress)
         return self._forest(schema, trees, samples)
@@ -241,10 +261,13 @@ class _Growth:
         """Grow every tree from its own sample of rows that do not fit in memory."""
         recipe, most, n_rows = self.recipe, table.most_in_memory, plan.grid.n_cases
         if recipe.method != "forest":
+            why = "Boosting needs all rows in memory, for every round weighs each of "
+            if recipe.method == "rules":
+                why = "Rules need all rows in memory, for they are chosen by each of "
+            how = "fit" if recipe.method == "rules" else "boost"
             raise ParameterError(
-                "Boosting needs all rows in memory, for every round weighs each of "
-                f"them anew, and {table.label} has {plan.n_rows:,} rows, where "
-                f"most_rows allows {most:,}. Raise most_rows of ChunkedTable, boost "
+                f"{why}them anew, and {table.label} has {plan.n_rows:,} rows, where "
+                f"most_rows allows {most:,}. Raise most_rows of ChunkedTable, {how} "
                 "from a sample of the rows, or grow a forest, whose trees draw "
                 "samples of their own."
             )

@@ -44,6 +44,7 @@ class FittedTrees(DescribedModel):
 
     ``tree_weights`` are factors of what the trees predict, and ``initial`` is what is
     added to it, one number for each output; None where an ensemble has none.
+    ``rule_cases`` are the cases of each class that the rules of an ensemble cover.
     ``samples`` has the training rows; it is not saved, and None for an ensemble from a
     file.
     """
@@ -55,6 +56,7 @@ class FittedTrees(DescribedModel):
         recipe: EnsembleRecipe,
         tree_weights: Floats | None = None,
         initial: Floats | None = None,
+        rule_cases: Floats | None = None,
         samples: Samples | None = None,
     ) -> None:
         self.schema = schema
@@ -63,11 +65,14 @@ class FittedTrees(DescribedModel):
         self.samples = samples
         self.tree_weights = tree_weights
         self.initial = initial
+        self.rule_cases = rule_cases
+        if rule_cases is not None:
+            self.rule_cases = rule_cases.reshape(len(self.trees), -1)
 
     def __getstate__(self) -> dict[str, object]:
         # What prediction has prepared is made anew where it is needed.
         names = ("schema", "trees", "recipe", "samples", "tree_weights", "initial")
-        return {name: vars(self)[name] for name in names}
+        return {name: vars(self)[name] for name in (*names, "rule_cases")}
 
     def _move_columns(self, position: Ints) -> None:
         self.trees = tuple(tree.with_columns(position) for tree in self.trees)
@@ -82,12 +87,22 @@ class FittedTrees(DescribedModel):
         predictions = (
             "numbers" if not n_classes else counted(n_classes, "class", "classes")
         )
+        if self.recipe.method == "rules":
+            return (
+                f"<branchwise voting rules: {counted(self.n_rules, 'rule')}, "
+                f"{counted(len(self.schema.columns), 'column')}, {predictions}>"
+            )
         trees = counted(len(self), f"{self.recipe.tree.algorithm} tree")
         return (
             f"<branchwise {_KINDS[self.recipe.method]} of {trees}: "
             f"{counted(n_nodes, 'node')}, "
             f"{counted(len(self.schema.columns), 'column')}, {predictions}>"
         )
+
+    @property
+    def n_rules(self) -> int:
+        """The number of rules, where trees are rules: single nodes are none."""
+        return sum(len(tree) > 1 for tree in self.trees)
 
     @property
     def is_regression(self) -> bool:
@@ -277,7 +292,7 @@ class FittedTrees(DescribedModel):
             *_, total = self.totals(data)
             return total
         # A round of gradient boosting has a tree for each output.
-        n_turns = self.n_outputs if self.recipe.method == "gradient" else 1
+        n_turns = self.n_outputs if self.recipe.adds_margins else 1
         sums = [
             add_up(self.walkers[turn::n_turns], data, self.node_values[turn::n_turns])
             for turn in range(n_turns)
@@ -370,7 +385,7 @@ class FittedTrees(DescribedModel):
         array of float
             One row for each row of the data.
         """
-        if self.recipe.method != "gradient":
+        if not self.recipe.adds_margins:
             return self.average(data, threads)
         return self._by_class(self.summed(data, threads))
 
@@ -431,13 +446,27 @@ class FittedTrees(DescribedModel):
         total = np.zeros(n_columns)
         for at, tree in enumerate(self.trees):
             weight = 1.0 if self.tree_weights is None else self.tree_weights[at]
-            if self.recipe.method == "gradient":
+            if self.recipe.method == "rules":
+                own = tree.column[~tree.is_leaf]
+                np.add.at(total, own, _spread_removed(tree))
+            elif self.recipe.method == "gradient":
                 # By what they add to the margins: later trees add less.
                 gains = tree.weights[:, 0] * split_gains(tree)
                 np.add.at(total, tree.column[~tree.is_leaf], gains[~tree.is_leaf])
             else:
                 total += weight * column_importances(tree, n_columns, gini)
         return total / total.sum() if total.sum() > 0 else total
+
+
+def _spread_removed(tree: Tree) -> Floats:
+    """Return, for each condition of a rule, the variance of votes it takes away."""
+    if tree.deviation is None:
+        raise AssertionError("rules have deviations")
+    spread: Floats = tree.weights[:, 0] * tree.deviation**2
+    splits = np.flatnonzero(~tree.is_leaf)
+    below = np.bincount(tree.parent[1:], spread[1:], len(tree))
+    removed: Floats = np.maximum(spread[splits] - below[splits], 0.0)
+    return removed
 
 
 def blocks_of(data: Columns, size: int = _BLOCK) -> list[Columns]:

@@ -24,7 +24,12 @@ class SavedTrees(FittedTrees):
     def stored(self) -> model_file.StoredEnsemble:
         """What a model file holds of it."""
         return model_file.StoredEnsemble(
-            self.schema, self.trees, self.recipe, self.tree_weights, self.initial
+            self.schema,
+            self.trees,
+            self.recipe,
+            self.tree_weights,
+            self.initial,
+            self.rule_cases,
         )
 
     def to_bytes(self) -> bytes:

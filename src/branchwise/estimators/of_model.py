@@ -21,6 +21,7 @@ from branchwise.estimators.boosting import (
 )
 from branchwise.estimators.fitted import FittedEstimator
 from branchwise.estimators.forest import RandomForestClassifier, RandomForestRegressor
+from branchwise.estimators.rules import RuleClassifier
 from branchwise.model import Model
 from branchwise.recipe import FIELDS, Recipe
 from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
@@ -104,7 +105,7 @@ def _of_ensemble(model: Ensemble) -> Any:
         values["class_weight"] = "balanced_subsample"
     fitted = estimator(**values)
     if recipe.method != "forest":
-        a_round = model.n_outputs if recipe.method == "gradient" else 1
+        a_round = model.n_outputs if recipe.adds_margins else 1
         fitted.n_estimators_ = len(model) // a_round
     return fitted
 
@@ -112,6 +113,8 @@ def _of_ensemble(model: Ensemble) -> Any:
 def _kind(model: Ensemble) -> Any:
     if model.recipe.method == "boosted":
         return BoostedClassifier
+    if model.recipe.method == "rules":
+        return RuleClassifier
     if model.recipe.method == "gradient":
         numbers, classes = GradientBoostingRegressor, GradientBoostingClassifier
         return numbers if model.is_regression else classes

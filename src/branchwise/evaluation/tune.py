@@ -361,7 +361,7 @@ def _first_trees(largest: Any, candidate: Any) -> Any:
     """Return an ensemble of fewer trees: the same, and only the first of them."""
     fitted, model = copy(largest), largest.model_
     fitted.n_estimators = candidate.n_estimators
-    a_round = model.n_outputs if model.recipe.method == "gradient" else 1
+    a_round = model.n_outputs if model.recipe.adds_margins else 1
     n_trees = candidate.n_estimators * a_round
     weights = model.tree_weights
     fitted.model_ = Ensemble(
@@ -370,7 +370,7 @@ def _first_trees(largest: Any, candidate: Any) -> Any:
         candidate.recipe,
         None if weights is None else weights[:n_trees],
         model.initial,
-        model.samples,
+        samples=model.samples,
     )
     return fitted
 

@@ -77,6 +77,7 @@ _KINDS: dict[Method, str] = {
     "forest": "Forest",
     "boosted": "Boosting",
     "gradient": "Gradient boosting",
+    "rules": "Voting rules",
 }
 
 

@@ -7,7 +7,11 @@ from typing import NamedTuple
 from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema
 from branchwise.recipe import FIELDS, Recipe
-from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
+from branchwise.recipe.ensemble_recipe import (
+    ENSEMBLE_FIELDS,
+    OF_MARGINS,
+    EnsembleRecipe,
+)
 from branchwise.recipe.parameters import PARAMETERS
 from branchwise.tree.tree import Tree
 
@@ -56,8 +60,13 @@ class StoredEnsemble(NamedTuple):
     recipe: EnsembleRecipe
     tree_weights: Floats | None = None
     initial: Floats | None = None
+    rule_cases: Floats | None = None
 
 
-#: The numbers of a boosted ensemble that are fields of 'ensemble', by the method that
-#: has them.
-ENSEMBLE_NUMBERS = {"boosted": "tree_weights", "gradient": "initial"}
+#: The numbers of an ensemble that are fields of 'ensemble', and the methods that have
+#: them.
+ENSEMBLE_NUMBERS: dict[str, tuple[str, ...]] = {
+    "tree_weights": ("boosted",),
+    "initial": OF_MARGINS,
+    "rule_cases": ("rules",),
+}

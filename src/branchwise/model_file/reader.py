@@ -138,7 +138,14 @@ def _read_ensemble(document: dict[str, Any]) -> StoredEnsemble:
     if not stored:
         raise ModelFileError("'trees' is empty")
     n_outputs = ensemble_recipe.n_outputs(len(schema.classes))
-    numbers = _read_ensemble_numbers(given, ensemble_recipe, len(stored), n_outputs)
+    sizes = {
+        "tree_weights": len(stored),
+        "initial": n_outputs,
+        "rule_cases": len(stored) * len(schema.classes),
+    }
+    numbers = _read_ensemble_numbers(given, ensemble_recipe, sizes)
+    if ensemble_recipe.adds_margins and len(stored) % n_outputs:
+        raise ModelFileError(f"'trees' must have {n_outputs} trees for each round")
     # Trees of gradient boosting predict numbers, also where an ensemble has classes.
     tree_schema = replace(schema, classes=()) if recipe.is_regression else schema
     trees = []
@@ -150,6 +157,8 @@ def _read_ensemble(document: dict[str, Any]) -> StoredEnsemble:
         except DataError as error:
             raise ModelFileError(f"{where}: {str(error).removesuffix('.')}") from None
         _check_predictions(recipe, tree, where)
+        if ensemble_recipe.method == "rules":
+            _check_rule(tree, where)
         trees.append(tree)
     return StoredEnsemble(schema, tuple(trees), ensemble_recipe, **numbers)
 
@@ -157,7 +166,7 @@ def _read_ensemble(document: dict[str, Any]) -> StoredEnsemble:
 def _check_kinds(recipe: EnsembleRecipe, schema: Schema) -> None:
     """Reject an ensemble whose trees do not go with its target."""
     trees_of_numbers = recipe.tree.is_regression
-    if recipe.method == "gradient" and not trees_of_numbers:
+    if recipe.adds_margins and not trees_of_numbers:
         raise ModelFileError("'ensemble' adds up numbers and 'recipe' predicts classes")
     if not schema.classes and not trees_of_numbers:
         raise ModelFileError("'schema' has no classes and 'recipe' predicts classes")
@@ -168,21 +177,21 @@ def _check_kinds(recipe: EnsembleRecipe, schema: Schema) -> None:
 
 
 def _read_ensemble_numbers(
-    fields: dict[str, Any], recipe: EnsembleRecipe, n_trees: int, n_outputs: int
+    fields: dict[str, Any], recipe: EnsembleRecipe, sizes: dict[str, int]
 ) -> dict[str, Floats]:
-    """Return the weights of trees, or the initial margins, that boosting has."""
+    """Return the numbers that an ensemble of its method has."""
     where = "'ensemble'"
     found: dict[str, Floats] = {}
-    for method, name in ENSEMBLE_NUMBERS.items():
-        if (name in fields) != (recipe.method == method):
-            state = "lacks" if recipe.method == method else "has"
+    for name, methods in ENSEMBLE_NUMBERS.items():
+        if (name in fields) != (recipe.method in methods):
+            state = "lacks" if recipe.method in methods else "has"
             raise ModelFileError(
                 f"{where} {state} {name!r}, and its 'method' is {shown(recipe.method)}"
             )
         if name not in fields:
             continue
         numbers = _read_array(fields[name], name, np.float64)
-        wanted = n_trees if name == "tree_weights" else n_outputs
+        wanted = sizes[name]
         if len(numbers) != wanted:
             raise ModelFileError(
                 f"{name!r} of {where} must have {counted(wanted, 'number')}, not "
@@ -195,9 +204,28 @@ def _read_ensemble_numbers(
         (found["tree_weights"] >= 0).all() and found["tree_weights"].any()
     ):
         raise ModelFileError(f"'tree_weights' of {where} are negative, or all are 0")
-    if recipe.method == "gradient" and n_trees % n_outputs:
-        raise ModelFileError(f"'trees' must have {n_outputs} trees for each round")
+    if "rule_cases" in found and not (found["rule_cases"] >= 0).all():
+        raise ModelFileError(f"'rule_cases' of {where} must be at least 0")
     return found
+
+
+def _check_rule(tree: Tree, where: str) -> None:
+    """Reject a tree that is no rule: one path, with a number at its end alone."""
+    if tree.mean is None:
+        raise AssertionError("trees of rules have numbers")
+    voting = np.flatnonzero(tree.mean)
+    splits = ~tree.is_leaf
+    path = len(tree) == 2 * np.count_nonzero(splits) + 1 and (
+        tree.max_depth == np.count_nonzero(splits)
+    )
+    ends = len(voting) == 0 or (
+        len(voting) == 1 and tree.depth[voting[0]] == (tree.max_depth)
+    )
+    if not path or not ends or (splits.any() and not len(voting)):
+        raise ModelFileError(
+            f"{where} is no rule: a rule has one split for each condition, and a vote "
+            "at the end of the last"
+        )
 
 
 #: What reads the fields of a file of each version.
@@ -474,7 +502,7 @@ def _read_recipe(value: Any) -> Recipe:
 def _read_ensemble_recipe(fields: dict[str, Any], recipe: Recipe) -> EnsembleRecipe:
     where = "'ensemble'"
     # An unknown field may change how predictions are combined.
-    known_names = {*ENSEMBLE_KEYS, *ENSEMBLE_NUMBERS.values()}
+    known_names = {*ENSEMBLE_KEYS, *ENSEMBLE_NUMBERS}
     check_known(fields, known_names, where, "field")
     known = {}
     for key, name in ENSEMBLE_KEYS.items():

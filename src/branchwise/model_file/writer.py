@@ -196,7 +196,7 @@ def _ensemble_fields(stored: StoredEnsemble) -> dict[str, object]:
             value = float(value)
         if value != default or type(value) is not type(default):
             fields[key] = value
-    if stored.recipe.method in ENSEMBLE_NUMBERS:
-        name = ENSEMBLE_NUMBERS[stored.recipe.method]
-        fields[name] = getattr(stored, name).tolist()
+    for name, methods in ENSEMBLE_NUMBERS.items():
+        if stored.recipe.method in methods:
+            fields[name] = getattr(stored, name).ravel().tolist()
     return fields

@@ -13,7 +13,9 @@ from branchwise.recipe.parameters import PARAMETERS, choice, is_whole
 
 Voting = Literal["soft", "hard"]
 Splitter = Literal["best", "random"]
-Method = Literal["forest", "boosted", "gradient"]
+Method = Literal["forest", "boosted", "gradient", "rules"]
+#: Methods whose trees add up to margins.
+OF_MARGINS: tuple[Method, ...] = ("gradient", "rules")
 Loss = Literal["squared_error", "poisson", "log_loss"]
 #: Losses of numbers.
 NUMBER_LOSSES = choice(("squared_error", "poisson"))
@@ -149,7 +151,9 @@ class EnsembleRecipe:
 
     The defaults are those of a forest. Boosting by weights of rows ("boosted") takes
     weighted votes; "gradient" adds up the numbers of regression trees, which are
-    margins of the ``loss``, each round from its own sample of ``max_samples`` rows.
+    margins of the ``loss``, each round from its own sample of ``max_samples`` rows. The
+    trees of "rules" are rules that vote, one each: their votes add up to margins;
+    ``n_estimators`` is how many bootstrap trees they were found in.
     """
 
     tree: Recipe = BASES["cart"]
@@ -167,6 +171,8 @@ class EnsembleRecipe:
     n_iter_no_change: int | None = None
     validation_fraction: float = 0.1
     tol: float = 1e-4
+    max_rules: int | None = None
+    rule_cost: float = 0.4
 
     def __post_init__(self) -> None:
         for name in ENSEMBLE_FIELDS:
@@ -187,11 +193,7 @@ class EnsembleRecipe:
                 "pruning='reduced-error' needs rows to prune with, for single trees. "
                 "Leave it out, or choose 'error-based' or 'cost-complexity'."
             )
-        if (self.loss is not None) != (self.method == "gradient"):
-            raise ParameterError(
-                "loss must be given for method='gradient', and for no other. Got "
-                f"{self.loss!r} for method={self.method!r}."
-            )
+        self._check_loss()
         if self.validation_fraction is None:
             raise ParameterError(
                 "validation_fraction must be a share between 0 and 1, such as 0.1. Got "
@@ -208,9 +210,26 @@ class EnsembleRecipe:
                 "Leave it out."
             )
 
+    def _check_loss(self) -> None:
+        if (self.loss is not None) != self.adds_margins:
+            raise ParameterError(
+                "loss must be given for method='gradient' and 'rules', and for no "
+                f"other. Got {self.loss!r} for method={self.method!r}."
+            )
+        if self.method == "rules" and self.loss != "log_loss":
+            raise ParameterError(
+                "method='rules' is for classes, loss='log_loss'. Got "
+                f"loss={self.loss!r}."
+            )
+
+    @property
+    def adds_margins(self) -> bool:
+        """Whether the trees have numbers that add up to margins."""
+        return self.method in OF_MARGINS
+
     def n_outputs(self, n_classes: int) -> int:
         """Return the number of sums over trees: one for each class, or a single one."""
-        if self.method == "gradient" and n_classes == 2:
+        if self.adds_margins and n_classes == 2:
             return 1
         return max(n_classes, 1)
 
@@ -295,5 +314,22 @@ def gradient_recipe(loss: Loss, given: Mapping[str, Any]) -> EnsembleRecipe:
             max_samples=None if subsample == 1 else float(subsample),
             method="gradient",
             loss=loss,
+        )
+    )
+
+
+#: The recipe of trees that are rules: what fulfils no condition stops, with no vote.
+RULE_TREE = replace(BASES["cart"], criterion="variance", missing="node", unseen="node")
+
+
+def rules_recipe(given: Mapping[str, Any]) -> EnsembleRecipe:
+    """Return the recipe of rules that vote, by the parameters of the estimator."""
+    return EnsembleRecipe(
+        **_own_fields(
+            {"n_estimators": 20, **given},
+            tree=RULE_TREE,
+            max_features=None,
+            method="rules",
+            loss="log_loss",
         )
     )

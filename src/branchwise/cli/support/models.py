@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 #: Endings of tables, which are sometimes given in place of a model.
 _TABLES = (*ENDINGS, *C45_ENDINGS)
 #: What ensembles are called.
-_KINDS = {"forest": "forest", "boosted": "boosting", "gradient": "gradient boosting"}
+_KINDS = {
+    "forest": "forest",
+    "boosted": "boosting",
+    "gradient": "gradient boosting",
+    "rules": "voting rules",
+}
 _CHOOSE = "Choose one with --tree N, from 0 to {last:,}."
 
 

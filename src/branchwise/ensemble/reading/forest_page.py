@@ -81,7 +81,7 @@ def forest_page(
     if title_of_target is not None:
         target = word(title_of_target)
         usual = f"{target}: a forest"
-    return _page(
+    return fill_page(
         heading=usual if title is None else plain(title),
         lead=_lead(ensemble, out, target),
         tiles=list(_tiles(ensemble, out, best)),
@@ -117,7 +117,7 @@ def summary_page(summary: EnsembleSummary, title: str | None = None) -> str:
     )
     trees = Section("trees", "The trees", (), [Paragraph(text) for text in others])
     leaves = sum(summary.leaves) / len(summary.leaves)
-    return _page(
+    return fill_page(
         heading=usual if title is None else plain(title),
         lead=first,
         tiles=[
@@ -130,7 +130,7 @@ def summary_page(summary: EnsembleSummary, title: str | None = None) -> str:
     )
 
 
-def _page(**values: Any) -> str:
+def fill_page(**values: Any) -> str:
     """Fill in the page; those without a tree have no viewer."""
     assets = ("render/assets/charts.css", "report/assets/report.css")
     style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))

@@ -23,6 +23,7 @@ _KINDS = {
     "forest": "A forest of",
     "boosted": "Boosting of",
     "gradient": "Gradient boosting of",
+    "rules": "Voting rules of",
 }
 #: What the numbers of the trees of gradient boosting add up to.
 _SUMS = {
@@ -87,6 +88,9 @@ class EnsembleSummary(Document):
 
     def sentences(self) -> Iterator[str]:
         """Yield what the trees are, how they are combined, and their score."""
+        if self.method == "rules":
+            yield from self._of_rules()
+            return
         yield f"{self.trees_in_words()} predicts {self._predicted()}."
         yield (
             f"A tree has {_range(self.leaves)} leaves{_average(self.leaves)}, and a "
@@ -104,6 +108,15 @@ class EnsembleSummary(Document):
                 "What is out of bag needs the training rows, which a model file does "
                 "not hold."
             )
+
+    def _of_rules(self) -> Iterator[str]:
+        conditions = [depth for depth in self.depths if depth]
+        rules = counted(len(conditions), "rule")
+        yield f"A set of {rules} predicts {self._predicted()}."
+        if conditions:
+            numbers = _range(tuple(conditions))
+            yield f"A rule has {numbers} conditions{_average(tuple(conditions))}."
+        yield "The votes of the rules that hold add up to a score of each class."
 
     def trees_in_words(self) -> str:
         """Write how many trees there are, and how they were grown."""
@@ -178,7 +191,7 @@ def summary_of(ensemble: FittedTrees, n_jobs: int | None = None) -> EnsembleSumm
     if recipe.method == "forest" and samples is not None and not samples.takes_all:
         score = OutOfBag.of(ensemble, n_jobs).score
     weights = ensemble.tree_weights
-    a_round = ensemble.n_outputs if recipe.method == "gradient" else 1
+    a_round = ensemble.n_outputs if recipe.adds_margins else 1
     return EnsembleSummary(
         recipe.method,
         recipe.tree.algorithm,

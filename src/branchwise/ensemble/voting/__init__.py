@@ -1,0 +1,1 @@
+"""Rules that vote: pooled from trees, chosen, weighted, and kept as an ensemble."""

@@ -1,0 +1,122 @@
+"""Which rules vote, and how much: the smallest loss with a charge for each rule.
+
+Rules are chosen by how much a vote of theirs would lower the logarithmic loss of the
+training rows: by one Newton step from the votes of those that are chosen already. The
+charge of a rule grows with the logarithm of the number of candidates: the best of many
+rules that say nothing lowers the loss by about that much. After each choice the votes
+of all chosen rules are adjusted.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from branchwise.data.arrays import Floats, Ints
+from branchwise.ensemble.voting.vote_sums import NativeVoteSums, VoteSums
+
+#: Votes are held near 0 as by so many rows of which half are of a rule's class: this
+#: is added to second derivatives.
+RIDGE = 1.0
+#: The largest change of a vote in one step.
+_LARGEST_STEP = 3.0
+#: At most one new rule for so many that are chosen, but for the first.
+_PER_CHOSEN = 8
+#: Rules that are looked at for each that may be chosen.
+_LOOKED_AT = 16
+#: Rules whose vote saves less than this share of the charge are left out until no
+#: other rule is worth its charge.
+_NEAR = 0.5
+#: Votes that change by less are adjusted no more.
+_SMALL_STEP = 0.01
+_MOST_SWEEPS = 50
+#: Rules with smaller votes are left out.
+_LEAST_VOTE = 0.05
+
+
+class VoteSelection:
+    """Chooses rules, the most useful first, and adjusts their votes."""
+
+    def __init__(
+        self, sums: VoteSums | NativeVoteSums, n_rules: int, n_rows: int, cost: float
+    ) -> None:
+        self._sums = sums
+        self._n_rows = n_rows
+        self._n_rules = n_rules
+        self._charge = cost * math.log(max(n_rules, 2))
+        self.rules: list[int] = []
+        self.votes: list[float] = []
+
+    def run(self, max_rules: int | None) -> None:
+        """Choose rules until none is worth its charge."""
+        most = self._n_rules if max_rules is None else max_rules
+        every: Ints = np.arange(self._n_rules)
+        near = every
+        while len(self.rules) < most:
+            first, second, saved = self._savings(near)
+            if not self._choose(near, first, second, saved, most - len(self.rules)):
+                if near is every:
+                    break
+                near = every
+                continue
+            self._adjust()
+            # Few rules that are not worth half their charge become useful later.
+            near = near[saved > _NEAR * self._charge]
+        for _ in range(_MOST_SWEEPS):
+            if self._adjust() < _SMALL_STEP:
+                break
+        kept = [at for at, vote in enumerate(self.votes) if vote >= _LEAST_VOTE]
+        self.rules = [self.rules[at] for at in kept]
+        self.votes = [self.votes[at] for at in kept]
+
+    def _savings(self, rules: Ints) -> tuple[Floats, Floats, Floats]:
+        """Return derivatives, and by how much a vote of each rule lowers the loss."""
+        first, second = self._sums.of_rules(rules)
+        saved: Floats = np.maximum(first, 0.0) ** 2 / (2.0 * (second + RIDGE))
+        return first, second, saved
+
+    def _choose(
+        self, rules: Ints, first: Floats, second: Floats, saved: Floats, most: int
+    ) -> bool:
+        """Choose the best rules that have no row in common; tell whether there is one.
+
+        What such a rule changes does not depend on the others.
+        """
+        worth = saved > self._charge
+        worth[np.isin(rules, self.rules)] = False
+        order: Ints = np.flatnonzero(worth)
+        order = order[np.argsort(-saved[order], kind="stable")]
+        most = min(most, max(1, len(self.rules) // _PER_CHOSEN))
+        touched: NDArray[np.bool_] = np.zeros(self._n_rows, dtype=bool)
+        n_chosen = 0
+        for at in order[: _LOOKED_AT * most].tolist():
+            rule = int(rules[at])
+            rows = self._sums.rows(rule)
+            if touched[rows].any():
+                continue
+            touched[rows] = True
+            step = min(float(first[at] / (second[at] + RIDGE)), _LARGEST_STEP)
+            self._sums.vote(rule, step)
+            self.rules.append(rule)
+            self.votes.append(step)
+            n_chosen += 1
+            if n_chosen == most:
+                break
+        return n_chosen > 0
+
+    def _adjust(self) -> float:
+        """Take a Newton step for each vote in turn; return the largest change."""
+        largest = 0.0
+        for at, rule in enumerate(self.rules):
+            first, second = self._sums.of_rules(np.array([rule]))
+            vote = self.votes[at]
+            step = float((first[0] - RIDGE * vote) / (second[0] + RIDGE))
+            step = min(max(step, -1.0), 1.0)
+            step = max(vote + step, 0.0) - vote
+            if step:
+                self._sums.vote(rule, step)
+                self.votes[at] = vote + step
+                largest = max(largest, abs(step))
+        return largest
