@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <vector>
 
+#include "core/distinct_numbers.hpp"
 #include "core/threshold.hpp"
 
 namespace branchwise {
@@ -108,11 +108,15 @@ inline double threshold_at(double low, double high, Position position) {
 }
 
 // Between two numbers of a column that are neighbours at a node.
-inline double threshold_between(const std::vector<double>& values, uint32_t low, uint32_t high,
+inline double threshold_between(const DistinctNumbers& values, uint32_t low, uint32_t high,
                                 Position position) {
     const double threshold = threshold_at(values[low], values[high], position);
     if (position != Position::value) return threshold;
-    return *std::prev(std::upper_bound(values.begin(), values.end(), threshold));
+    while (high - low > 1) {  // the last number up to there
+        const uint32_t middle = low + (high - low) / 2;
+        (values[middle] <= threshold ? low : high) = middle;
+    }
+    return values[low];
 }
 
 }  // namespace branchwise

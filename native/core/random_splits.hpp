@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/distinct_numbers.hpp"
 #include "core/draws.hpp"
 
 namespace branchwise {
@@ -21,7 +22,7 @@ class DrawnThreshold {
     DrawnThreshold() = default;
 
     // Evenly between the smallest and the largest number of the node, which have these ranks.
-    DrawnThreshold(uint64_t node_key, size_t column, const std::vector<double>& values,
+    DrawnThreshold(uint64_t node_key, size_t column, const DistinctNumbers& values,
                    uint32_t lowest, uint32_t highest)
         : values_(&values) {
         const double low = values[lowest], high = values[highest];
@@ -38,7 +39,7 @@ class DrawnThreshold {
     }
 
   private:
-    const std::vector<double>* values_ = nullptr;
+    const DistinctNumbers* values_ = nullptr;
     double at_ = 0;
 };
 

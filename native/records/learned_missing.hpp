@@ -37,7 +37,7 @@ class LearnedSweep : public ThresholdSweep<W> {
         std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
             return a.index < b.index || (a.index == b.index && a.turn < b.turn);
         });
-        const Entry* entry = records.ranked(job, records.slot(column));
+        const Ranked* entry = records.ranked(job, records.slot(column));
         for (const Found& found : found_) {
             this->set_left(records, classes, &lefts_[found.left]);
             this->missing_to_ = found.on_right;
@@ -66,7 +66,6 @@ class LearnedSweep : public ThresholdSweep<W> {
     }
 
   private:
-    using typename Base::Entry;
     using typename Base::Joined;
     using typename Base::Steps;
 
@@ -113,13 +112,12 @@ class LearnedSweep : public ThresholdSweep<W> {
 
     void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column) {
         this->count_inner();
-        const Entry* entry = records.ranked(job, records.slot(column));
+        const typename Base::List list(records, job, records.slot(column));
         const uint8_t* base = records.first(job);
         for (size_t i = 0; i + 1 < job.n_ranked[records.slot(column)]; ++i) {
-            this->to_left(label_of(entry[i].target),
-                          records.weight_of(records.steps(entry[i], base)));
-            this->left_cases_ += records.share_of(records.share_steps(entry[i], base));
-            if (entry[i].rank != entry[i + 1].rank) score_at(entry[i].rank, entry[i + 1].rank);
+            this->to_left(list.label(i), records.weight_of(list.steps(i)));
+            this->left_cases_ += records.share_of(records.share_steps(list[i], base));
+            if (list[i].rank != list[i + 1].rank) score_at(list[i].rank, list[i + 1].rank);
         }
     }
 

@@ -36,7 +36,7 @@ struct Branches {
     }
 };
 
-template <typename W, typename Target = LabelOf<W>>
+template <typename W, typename Target = uint32_t>
 class Mover {
   public:
     Mover(const Problem& problem, const Records<W, Target>& records, ThreadPool& pool)
@@ -70,9 +70,9 @@ class Mover {
     void find_branches_of_list(const RecordJob& job, size_t j, const Branches& made,
                                const BranchOf& branch_of) {
         branch_.assign(job.n, branch_of_missing(made));
-        const Ranked<Target>* entry = records_.ranked(job, records_.slot(j));
+        const Ranked* entry = records_.ranked(job, records_.slot(j));
         for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
-            branch_[entry[i].position] = branch_of(entry[i].rank);
+            branch_[records_.position(entry[i])] = branch_of(entry[i].rank);
         count_records(made);
     }
 
@@ -257,60 +257,62 @@ class Mover {
 
     // Where the next entry of a branch goes; those of leaves all to the same place.
     struct ListDestination {
-        Ranked<Target>* next;
+        Ranked* next;
         size_t step;
     };
 
     // In place, the first of the open children is written over what has been read, and the others
     // beside the list until all has been.
     void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children,
-                     Array<Ranked<Target>>& beside) const {
-        Ranked<Target> nobodys;
+                     Array<Ranked>& beside) const {
+        Ranked nobodys;
         std::vector<ListDestination> out(children.size() + 1, {&nobodys, 0});
         const bool in_place = records_.lists_in_place();
-        if (in_place && beside.size() < job.n) Array<Ranked<Target>>(job.n).swap(beside);
+        if (in_place && beside.size() < job.n) Array<Ranked>(job.n).swap(beside);
         const auto first_written = [&](const RecordJob& child) {
             return in_place && child.lists > job.lists ? beside.data() + (child.lists - job.lists)
                                                        : records_.ranked(child, slot);
         };
         for (size_t b = 0; b < children.size(); ++b)
             if (children[b].arena) out[b] = {first_written(children[b]), 1};
-        const Ranked<Target>* entry = records_.ranked(job, slot);
-        const Ranked<Target>* const last = entry + job.n_ranked[slot];
+        const Ranked* entry = records_.ranked(job, slot);
+        const Ranked* const last = entry + job.n_ranked[slot];
+        const Places<Target> packed = records_.places();
         if (!part_places_.empty())
             move_parts(entry, last, children.size(), out.data());
         else if (all_in_two_)
             move_to_two(entry, last, out.data());
         else
-            for (; entry < last; ++entry) put(places_[entry->position], *entry, out.data());
+            for (; entry < last; ++entry)
+                put(places_[packed.position(*entry)], *entry, packed, out.data());
         for (size_t b = 0; b < children.size(); ++b) {
             if (!children[b].arena) continue;
-            const Ranked<Target>* const begin = first_written(children[b]);
+            const Ranked* const begin = first_written(children[b]);
             children[b].n_ranked[slot] = uint32_t(out[b].next - begin);
             if (begin != records_.ranked(children[b], slot))
                 std::copy_n(begin, children[b].n_ranked[slot], records_.ranked(children[b], slot));
         }
     }
 
-    static Ranked<Target>* put(uint64_t to, const Ranked<Target>& from, ListDestination* out) {
+    static void put(uint64_t to, const Ranked& from, const Places<Target>& packed,
+                    ListDestination* out) {
         ListDestination& destination = out[to >> 32];
-        Ranked<Target>* const written = destination.next;
-        *written = from.moved_to(uint32_t(to));
+        Ranked* const written = destination.next;
+        *written = packed.moved_to(from, uint32_t(to));
         destination.next = written + destination.step;
-        return written;
     }
 
     // Two destinations in registers: in memory, one entry would wait for the one before it.
-    void move_to_two(const Ranked<Target>* entry, const Ranked<Target>* last,
-                     ListDestination* out) const {
-        Ranked<Target>* first = out[0].next;
-        Ranked<Target>* second = out[1].next;
+    void move_to_two(const Ranked* entry, const Ranked* last, ListDestination* out) const {
+        Ranked* first = out[0].next;
+        Ranked* second = out[1].next;
         const size_t steps[2] = {out[0].step, out[1].step};
         const uint32_t* const sides = sides_.data();
+        const Places<Target> packed = records_.places();
         for (; entry < last; ++entry) {
-            const uint32_t to = sides[entry->position];
+            const uint32_t to = sides[packed.position(*entry)];
             const bool is_second = to & second_side;
-            *(is_second ? second : first) = entry->moved_to(to & ~second_side);
+            *(is_second ? second : first) = packed.moved_to(*entry, to & ~second_side);
             first += is_second ? 0 : steps[0];
             second += is_second ? steps[1] : 0;
         }
@@ -318,21 +320,18 @@ class Mover {
         out[1].next = second;
     }
 
-    void move_parts(const Ranked<Target>* entry, const Ranked<Target>* last, size_t n_branches,
+    void move_parts(const Ranked* entry, const Ranked* last, size_t n_branches,
                     ListDestination* out) const {
+        const Places<Target> packed = records_.places();
         for (; entry < last; ++entry) {
-            const uint64_t to = places_[entry->position];
+            const uint64_t to = places_[packed.position(*entry)];
             if (!(to & in_parts)) {
-                put(to, *entry, out);
+                put(to, *entry, packed, out);
                 continue;
             }
             const size_t first = to & ~in_parts;
-            for (size_t b = 0; b < n_branches; ++b) {
-                [[maybe_unused]] Ranked<Target>* const written =
-                    put(part_places_[first + b], *entry, out);
-                if constexpr (std::is_same<Target, WeighedLabel>::value)
-                    written->target.set_steps(parts_[first + b].weight);
-            }
+            for (size_t b = 0; b < n_branches; ++b)
+                put(part_places_[first + b], *entry, packed, out);
         }
     }
 
@@ -340,8 +339,8 @@ class Mover {
     const Records<W, Target>& records_;
     ThreadPool& pool_;
 
-    std::vector<uint8_t> nobodys_;               // where records of leaves go
-    std::vector<Array<Ranked<Target>>> beside_;  // one for each thread
+    std::vector<uint8_t> nobodys_;       // where records of leaves go
+    std::vector<Array<Ranked>> beside_;  // one for each thread
 
     // Scratch, kept between nodes.
     std::vector<uint32_t> branch_;      // of every record

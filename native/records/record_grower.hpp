@@ -11,8 +11,8 @@
 namespace branchwise {
 
 template <typename W>
-class RecordGrower : public RecordTree<W, LabelOf<W>> {
-    using Base = RecordTree<W, LabelOf<W>>;
+class RecordGrower : public RecordTree<W, uint32_t> {
+    using Base = RecordTree<W, uint32_t>;
 
   public:
     using Base::work;
@@ -37,7 +37,7 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
         add_root();
-        Job root = records_.make_root(pool_, [&](uint32_t row) { return target_of(row); });
+        Job root = records_.make_root(pool_, [&](uint32_t row) { return problem_.labels[row]; });
         for (uint32_t row : records_.rows())
             weights_of(0)[problem_.labels[row]] += records_.row_weight(row);
         grown_.nodes[0].cases = double(root.n);
@@ -102,14 +102,6 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
         const int best = first_best_column(candidates_, node.scale);
         if (best >= 0) carry_out(node, size_t(best), stack);
         return best >= 0;
-    }
-
-    // What sorted numbers take with them.
-    LabelOf<W> target_of(uint32_t row) const {
-        if constexpr (Records<W>::weighted)
-            return {problem_.labels[row], steps_of(records_.row_weight(row), problem_.weight_step)};
-        else
-            return problem_.labels[row];
     }
 
     bool is_open(int64_t node, int64_t depth) const {
@@ -343,14 +335,14 @@ class RecordGrower : public RecordTree<W, LabelOf<W>> {
 
     void make_sides_of_list(const Job& job, size_t j) {
         add_sides(j);
-        const Ranked<LabelOf<W>>* entry = records_.ranked(job, records_.slot(j));
+        const typename Records<W>::List list(records_, job, records_.slot(j));
         const uint8_t* base = records_.first(job);
         for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i) {
-            const uint32_t side = side_of(j, entry[i].rank);
-            const auto weight = double(records_.weight_of(records_.steps(entry[i], base)));
-            made_.weights[side * classes_ + label_of(entry[i].target)] += weight;
+            const uint32_t side = side_of(j, list[i].rank);
+            const auto weight = double(records_.weight_of(list.steps(i)));
+            made_.weights[side * classes_ + list.label(i)] += weight;
             made_.size[side] += weight;
-            made_.cases[side] += records_.share_of(records_.share_steps(entry[i], base));
+            made_.cases[side] += records_.share_of(records_.share_steps(list[i], base));
         }
     }
 

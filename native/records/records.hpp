@@ -27,7 +27,8 @@ struct RecordJob {
     std::shared_ptr<const std::vector<uint32_t>> alive;  // columns; siblings have the same
 };
 
-template <typename W, typename Target = LabelOf<W>>
+// Target is uint32_t where records have labels, double where numbers are predicted.
+template <typename W, typename Target = uint32_t>
 class Records {
   public:
     static constexpr bool weighted = std::is_same<W, double>::value;
@@ -39,7 +40,8 @@ class Records {
     Records(const Problem& problem, const Numbers& numbers)
         : problem_(problem),
           numbers_(numbers),
-          layout_(problem, numbers, weighted, sizeof(InRecord<Target>)),
+          layout_(problem, numbers, weighted, sizeof(Target)),
+          places_(numbers.rows.size(), problem.n_classes),
           share_step_(has_share() ? problem.case_step : 1.0) {
         slot_of_.assign(problem.columns.size(), 0);
         for (size_t j = 0; j < problem.columns.size(); ++j) {
@@ -55,7 +57,7 @@ class Records {
     bool is_list(size_t column) const { return is_numeric(column) && !numbers_.counted(column); }
     size_t n_lists() const { return lists_.size(); }
     size_t slot(size_t column) const { return slot_of_[column]; }
-    const std::vector<double>& values(size_t column) const { return numbers_.values[column]; }
+    const DistinctNumbers& values(size_t column) const { return numbers_.values[column]; }
     bool all_apart(size_t column) const { return numbers_.all_apart[column]; }
     const RecordLayout& layout() const { return layout_; }
     size_t size() const { return layout_.size; }
@@ -80,10 +82,9 @@ class Records {
     uint8_t* first_to_write(const RecordJob& job) const {
         return job.arena->records[job.side].data() + job.begin * layout_.size;
     }
-    Ranked<Target>* ranked(const RecordJob& job, size_t slot) const {
-        const int side = lists_in_place() ? 0 : job.side;
-        auto* first = reinterpret_cast<Ranked<Target>*>(job.arena->ranked[side].data());
-        return first + slot * job.arena->capacity + (lists_in_place() ? job.lists : job.begin);
+    Ranked* ranked(const RecordJob& job, size_t slot) const {
+        if (lists_in_place()) return job.arena->lists[0][slot].data() + job.lists;
+        return job.arena->lists[job.side][slot].data() + job.begin;
     }
 
     // Whether the lists of the children take the place of those of the node: none outgrows it.
@@ -99,9 +100,7 @@ class Records {
     // ---- a record --------------------------------------------------------------
 
     // What is predicted: a label, or a number.
-    InRecord<Target> target(const uint8_t* record) const {
-        return load<InRecord<Target>>(record + layout_.target);
-    }
+    Target target(const uint8_t* record) const { return load<Target>(record + layout_.target); }
     uint32_t label(const uint8_t* record) const { return uint32_t(target(record)); }
     Steps steps(const uint8_t* record) const {
         if constexpr (weighted) return load<int64_t>(record + layout_.weight);
@@ -126,25 +125,78 @@ class Records {
             if (problem_.fractions) return load<int64_t>(record + layout_.share);
         return Steps(1);
     }
-    // The same of an entry of a list, whose records begin at `base`.
-    const uint8_t* record_of(const Ranked<Target>& entry, const uint8_t* base) const {
-        return base + entry.position * layout_.size;
+    // ---- an entry of a list, the records of its node beginning at `base` -----------
+
+    const Places<Target>& places() const { return places_; }
+    size_t position(const Ranked& entry) const { return places_.position(entry); }
+
+    const uint8_t* record_of(const Ranked& entry, const uint8_t* base) const {
+        return base + position(entry) * layout_.size;
     }
-    Steps steps(const Ranked<Target>& entry, const uint8_t* base) const {
-        if constexpr (!weighted)
-            return Steps(1);
-        else if constexpr (std::is_same<Target, double>::value)
-            return steps(record_of(entry, base));
-        else
-            return entry.target.steps();
+    Steps steps(const Ranked& entry, const uint8_t* base) const {
+        if constexpr (weighted) return steps(record_of(entry, base));
+        return Steps(1);
     }
-    Steps share_steps(const Ranked<Target>& entry, const uint8_t* base) const {
-        if (!has_share()) return Steps(1);
-        return problem_.weights ? share_steps(record_of(entry, base)) : steps(entry, base);
+    Steps share_steps(const Ranked& entry, const uint8_t* base) const {
+        return has_share() ? share_steps(record_of(entry, base)) : Steps(1);
     }
-    W weight(const Ranked<Target>& entry, const uint8_t* base) const {
+    W weight(const Ranked& entry, const uint8_t* base) const {
         return weight_of(steps(entry, base));
     }
+
+    // A list as loops read it.
+    class List {
+      public:
+        List() = default;
+        List(const Records& records, const RecordJob& job, size_t slot)
+            : entry_(records.ranked(job, slot)),
+              labels_(records.first(job) + records.layout_.target),
+              weights_(records.first(job) + records.layout_.weight),
+              size_(records.layout_.size),
+              places_(records.places_) {}
+
+        const Ranked& operator[](size_t i) const { return entry_[i]; }
+        uint32_t label(size_t i) const {
+            if (places_.labelled()) return places_.label(entry_[i]);
+            return load<uint32_t>(labels_ + places_.position(entry_[i]) * size_);
+        }
+        Steps steps(size_t i) const {
+            if constexpr (weighted)
+                return load<int64_t>(weights_ + places_.position(entry_[i]) * size_);
+            return Steps(1);
+        }
+
+        // The weights of some entries by class: `slot` is the place of each of these classes in
+        // `sums`.
+        void add_up(size_t begin, size_t end, const std::vector<uint32_t>& classes,
+                    const std::vector<uint32_t>& slot, Steps* sums) const {
+            std::fill_n(sums, classes.size(), Steps(0));
+            if (classes.size() != 2) {
+                for (size_t i = begin; i < end; ++i) sums[slot[label(i)]] += steps(i);
+                return;
+            }
+            // Two sums in registers: in memory, one addition would wait for the other.
+            const uint32_t second = classes[1];
+            Steps all = 0, of_second = 0;
+            for (size_t i = begin; i < end; ++i) {
+                const Steps added = steps(i);
+                all += added;
+                of_second += label(i) == second ? added : 0;
+            }
+            sums[0] = all - of_second;
+            sums[1] = of_second;
+        }
+
+      private:
+        const Ranked* entry_ = nullptr;
+        const uint8_t* labels_ = nullptr;
+        const uint8_t* weights_ = nullptr;
+        size_t size_ = 0;
+        Places<Target> places_{0, 1};
+    };
+
+    // ---- the parts of a case ---------------------------------------------------------
+
     double share_of(Steps steps) const { return double(steps) * share_step_; }
     double share(const uint8_t* record) const { return share_of(share_steps(record)); }
     uint32_t code(const uint8_t* record, size_t column) const {
@@ -171,14 +223,15 @@ class Records {
         RecordJob root;
         root.n = numbers_.rows.size();
         root.key = problem_.draw_key;
-        take_arena(root);
+        make_arena(root);
         const size_t cells = root.n * problem_.columns.size();
         const size_t blocks = (root.n + block - 1) / block;
         pool.each(blocks, cells,
                   [&](size_t i, unsigned) { fill_records(root, i * block, target_of); });
         root.n_ranked.assign(lists_.size(), 0);
-        pool.each(lists_.size(), cells,
-                  [&](size_t slot, unsigned) { fill_ranked(root, slot, target_of); });
+        root.arena->lists[0].resize(lists_.size());
+        if (!lists_in_place()) root.arena->make_lists(1, lists_.size());
+        pool.each(lists_.size(), cells, [&](size_t slot, unsigned) { take_list(root, slot); });
         std::vector<uint32_t> alive(problem_.columns.size());
         std::iota(alive.begin(), alive.end(), 0);
         root.alive = std::make_shared<const std::vector<uint32_t>>(std::move(alive));
@@ -187,11 +240,9 @@ class Records {
 
     // Two buffers of its own for a node of job.n records.
     void take_arena(RecordJob& job) const {
-        job.end = problem_.fractions ? job.n + job.n / 2 : job.n;
-        job.arena = std::make_shared<Arena>(job.end, layout_.size, lists_.size(),
-                                            sizeof(Ranked<Target>), lists_in_place());
-        job.side = 0;
-        job.begin = job.other = job.lists = 0;
+        make_arena(job);
+        job.arena->make_lists(0, lists_.size());
+        if (!lists_in_place()) job.arena->make_lists(1, lists_.size());
     }
 
     // Where the children of a node go: to the other side, if there is room.
@@ -232,6 +283,14 @@ class Records {
     }
 
   private:
+    // Without lists.
+    void make_arena(RecordJob& job) const {
+        job.end = Numbers::room_for(problem_, job.n);
+        job.arena = std::make_shared<Arena>(job.end, layout_.size);
+        job.side = 0;
+        job.begin = job.other = job.lists = 0;
+    }
+
     // Rows that are filled column by column while they are in the cache.
     static constexpr size_t block = 256;
 
@@ -242,7 +301,7 @@ class Records {
         uint8_t* out = first_to_write(root) + begin * layout_.size;
         uint8_t* record = out;
         for (size_t i = 0; i < n; ++i, record += layout_.size) {
-            store<InRecord<Target>>(record + layout_.target, in_record(target_of(rows[i])));
+            store<Target>(record + layout_.target, target_of(rows[i]));
             if constexpr (weighted) {
                 store<int64_t>(record + layout_.weight,
                                steps_of(row_weight(rows[i]), problem_.weight_step));
@@ -288,21 +347,21 @@ class Records {
         for (size_t i = 0; i < n; ++i) store<Code>(at + i * step, Code(code_of(i)));
     }
 
-    template <typename TargetOf>
-    void fill_ranked(RecordJob& root, size_t slot, const TargetOf& target_of) const {
-        // Gone afterwards: the buffers will need the room.
-        const Array<RankedNumber> sorted = std::move(numbers_.sorted[lists_[slot]]);
-        root.n_ranked[slot] = uint32_t(sorted.size());
-        Ranked<Target>* out = ranked(root, slot);
-        for (size_t i = 0; i < sorted.size(); ++i) {
-            const RankedNumber& one = sorted[i];
-            out[i] = {one.rank, one.position, target_of(numbers_.rows[one.position])};
-        }
+    void take_list(RecordJob& root, size_t slot) const {
+        SortedList& sorted = numbers_.sorted[lists_[slot]];
+        root.n_ranked[slot] = uint32_t(sorted.n);
+        if (places_.labelled())
+            for (size_t i = 0; i < sorted.n; ++i) {
+                uint32_t& place = sorted.entries[i].place;
+                place = places_(place, problem_.labels[numbers_.rows[place]]);
+            }
+        root.arena->lists[0][slot].swap(sorted.entries);
     }
 
     const Problem& problem_;
     const Numbers& numbers_;
     const RecordLayout layout_;
+    const Places<Target> places_;
     const double share_step_;
     std::vector<size_t> lists_;    // numeric columns that are sorted lists
     std::vector<size_t> slot_of_;  // column -> position in lists_

@@ -385,9 +385,9 @@ class ColumnScorer {
 
     // Class weights of the known numbers, into known_; returns whether they differ.
     bool count_list(const Scored<W>& node, size_t slot) {
-        const Ranked<LabelOf<W>>* entry = records_.ranked(node.job, slot);
+        const typename Records<W>::List list(records_, node.job, slot);
         const size_t n = node.job.n_ranked[slot];
-        const bool varies = n > 0 && entry[0].rank != entry[n - 1].rank;
+        const bool varies = n > 0 && list[0].rank != list[n - 1].rank;
         if (n == node.job.n) {
             known_ = node.totals;
             known_cases_ = node.cases;
@@ -396,7 +396,7 @@ class ColumnScorer {
         steps_.resize(node.classes.size());
         slot_.resize(classes_);
         for (size_t k = 0; k < node.classes.size(); ++k) slot_[node.classes[k]] = uint32_t(k);
-        add_up_classes(entry, n, node.classes, slot_, steps_.data());
+        list.add_up(0, n, node.classes, slot_, steps_.data());
         std::fill(known_.begin(), known_.end(), W(0));
         typename Records<W>::Steps cases = 0;
         for (size_t k = 0; k < node.classes.size(); ++k) {
@@ -407,7 +407,7 @@ class ColumnScorer {
         if (records_.has_share() && problem_.weights) {
             const uint8_t* base = records_.first(node.job);
             cases = 0;
-            for (size_t i = 0; i < n; ++i) cases += records_.share_steps(entry[i], base);
+            for (size_t i = 0; i < n; ++i) cases += records_.share_steps(list[i], base);
         }
         known_cases_ = records_.share_of(cases);
         return varies;

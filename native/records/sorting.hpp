@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/distinct_numbers.hpp"
 #include "core/memory.hpp"
 
 namespace branchwise {
@@ -80,19 +81,26 @@ inline void sort_by_key(std::vector<Numbered>& sorted) {
     sort_by_key(sorted, other, any & ~all);
 }
 
-// The rank of a number among the distinct ones of its column, and the position it came from.
-struct RankedNumber {
+// An entry of a sorted list: the rank of a number among the distinct ones of its column, and the
+// place of its record.
+struct Ranked {
     uint32_t rank;
-    uint32_t position;
+    uint32_t place;  // its position, from the node's begin; and its label, see Records
+};
+
+// The known numbers of a column in ascending order.
+struct SortedList {
+    Array<Ranked> entries;  // with room for those of all nodes
+    size_t n = 0;
 };
 
 // Sorts the numbers of one column after the other, in the same memory.
 class NumberSorter {
   public:
-    // The known numbers of some rows in ascending order, equal ones in row order; and the distinct
-    // ones.
-    void sort(const double* numbers, const std::vector<uint32_t>& rows, Array<RankedNumber>& sorted,
-              std::vector<double>& values) {
+    // The known numbers of some rows, equal ones in row order, in lists of so much room; and the
+    // distinct ones.
+    DistinctNumbers sort(const double* numbers, const std::vector<uint32_t>& rows, size_t room,
+                         SortedList& sorted) {
         uint64_t any = 0, all = ~uint64_t(0);
         keyed_.resize(rows.size() + 1);
         // Whether a number is known is anybody's guess: all are written down, one over the other,
@@ -108,18 +116,39 @@ class NumberSorter {
         }
         keyed_.resize(size_t(next - keyed_.data()));
         sort_by_key(keyed_, other_, any & ~all);
-        sorted.resize(keyed_.size());
-        size_t n_values = 0;
+        sorted.n = keyed_.size();
+        sorted.entries.resize(room);
+        Ranked* const entry = sorted.entries.data();
+        uint32_t n_values = 0;
         for (size_t i = 0; i < keyed_.size(); ++i) {
             n_values += !i || keyed_[i].key != keyed_[i - 1].key;
-            sorted[i] = {uint32_t(n_values - 1), keyed_[i].position};
+            entry[i] = {n_values - 1, keyed_[i].position};
         }
-        values.resize(n_values);
+        if (n_values <= most_listed) {
+            std::vector<double> values(n_values);
+            for (size_t i = 0; i < keyed_.size(); ++i)
+                values[entry[i].rank] = number_of(keyed_[i].key);
+            return DistinctNumbers(std::move(values));
+        }
+        Array<uint32_t> row_of_rank(n_values);
         for (size_t i = 0; i < keyed_.size(); ++i)
-            values[sorted[i].rank] = number_of(keyed_[i].key);
+            row_of_rank[entry[i].rank] = rows[entry[i].place];
+        return {numbers, std::move(row_of_rank)};
+    }
+
+    // Whether neighbours of those sorted last are further apart than this.
+    bool all_apart(double apart) const {
+        for (size_t i = 1; i < keyed_.size(); ++i)
+            if (keyed_[i].key != keyed_[i - 1].key &&
+                !(number_of(keyed_[i - 1].key) + apart < number_of(keyed_[i].key)))
+                return false;
+        return true;
     }
 
   private:
+    // Up to so many numbers are listed: the memory is little, and a number is one load.
+    static constexpr size_t most_listed = size_t(1) << 18;
+
     Array<Numbered> keyed_, other_;
 };
 

@@ -102,9 +102,9 @@ class SurrogateSearch {
     template <typename Visit>
     void each_value(const RecordJob& job, size_t j, const Visit& visit) const {
         if (records_.is_list(j)) {
-            const Ranked<Target>* entry = records_.ranked(job, records_.slot(j));
+            const Ranked* entry = records_.ranked(job, records_.slot(j));
             for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
-                visit(size_t(entry[i].position), entry[i].rank);
+                visit(records_.position(entry[i]), entry[i].rank);
             return;
         }
         const uint8_t* record = records_.first(job);

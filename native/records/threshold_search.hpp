@@ -20,8 +20,8 @@ namespace branchwise {
 template <typename W>
 class ThresholdSearch {
   public:
-    using Entry = Ranked<LabelOf<W>>;
     using Steps = typename Records<W>::Steps;
+    using List = typename Records<W>::List;
 
     // A threshold after an entry of the list, and what it takes away, roughly.
     struct Contender {
@@ -44,11 +44,11 @@ class ThresholdSearch {
     // `whole`: the impurity that the two sides share out; thresholds are allowed after the entries
     // `first` to `last`. One that takes away less than `floor` is of no use. `before`: what is on
     // the left of all thresholds, by class.
-    void search(const Entry* entry, const std::vector<Steps>& known,
+    void search(const List& list, const std::vector<Steps>& known,
                 const std::vector<uint32_t>& classes, size_t first, size_t last, int64_t whole,
-                const Scale& scale, const std::vector<double>* values, double floor,
+                const Scale& scale, const DistinctNumbers* values, double floor,
                 const std::vector<Steps>* before = nullptr) {
-        entry_ = entry;
+        list_ = list;
         values_ = values;
         classes_ = classes;
         whole_ = double(whole) * scale.unit;
@@ -148,15 +148,14 @@ class ThresholdSearch {
     }
 
     bool differs(size_t i) const {
-        if (entry_[i].rank == entry_[i + 1].rank) return false;
-        return !values_ || (*values_)[entry_[i].rank] + apart < (*values_)[entry_[i + 1].rank];
+        if (list_[i].rank == list_[i + 1].rank) return false;
+        return !values_ || (*values_)[list_[i].rank] + apart < (*values_)[list_[i + 1].rank];
     }
 
     template <typename Purity>
     void find(const Purity& purity, size_t first, size_t last) {
         left_ = before_;
-        for (size_t i = 0; i <= first; ++i)
-            left_[slot_[label_of(entry_[i].target)]] += steps_of_target(entry_[i].target);
+        for (size_t i = 0; i <= first; ++i) left_[slot_[list_.label(i)]] += list_.steps(i);
         if (differs(first)) {
             ++n_thresholds_;
             offer(first, drop(purity, left_.data()));
@@ -182,12 +181,13 @@ class ThresholdSearch {
     // are looked at only if these come near the best.
     template <bool counts, typename Purity>
     void visit(const Purity& purity, size_t start, size_t end) {
+        const List list = list_;
         size_t i = start;
         bool before_is_known = false;  // what a threshold before the run takes away
         double before = 0;
         while (i < end) {
             const size_t run = i + 1;
-            const uint32_t label = label_of(entry_[run].target);
+            const uint32_t label = list.label(run);
             const uint32_t slot = slot_[label];
             const Steps left = left_[slot];
             Steps added = 0;
@@ -196,9 +196,9 @@ class ThresholdSearch {
             do {
                 within += at_end;
                 ++i;
-                added += steps_of_target(entry_[i].target);
+                added += list.steps(i);
                 at_end = differs(i);
-            } while (i < end && label_of(entry_[i + 1].target) == label);
+            } while (i < end && list.label(i + 1) == label);
             if (counts) n_thresholds_ += within + at_end;
             if (!within && !at_end) {
                 left_[slot] = left + added;
@@ -212,7 +212,7 @@ class ThresholdSearch {
             if (within && std::max(before, after) + 2 * off_ >= keep_) {
                 left_[slot] = left;
                 for (size_t k = run; k < i; ++k) {
-                    left_[slot] += steps_of_target(entry_[k].target);
+                    left_[slot] += list.steps(k);
                     if (differs(k)) offer(k, drop(purity, left_.data()));
                 }
                 left_[slot] = left + added;
@@ -321,11 +321,11 @@ class ThresholdSearch {
     // The class weights of the entries after `start` up to `end`, and their thresholds.
     template <bool values>
     void add_up(size_t start, size_t end, Steps* within) {
-        const Entry* const entry = entry_;
-        add_up_classes(entry + start + 1, end - start, classes_, slot_, within);
+        const List list = list_;
+        list.add_up(start + 1, end + 1, classes_, slot_, within);
         size_t different = 0;
         for (size_t i = start + 1; i <= end; ++i)
-            different += values ? differs(i) : entry[i].rank != entry[i + 1].rank;
+            different += values ? differs(i) : list[i].rank != list[i + 1].rank;
         n_thresholds_ += different;
     }
 
@@ -362,9 +362,9 @@ class ThresholdSearch {
     const Impurities& impurities_;
     const double step_;  // of weights
 
-    const Entry* entry_ = nullptr;
-    const std::vector<double>* values_ = nullptr;  // if some are too close for a threshold
-    std::vector<uint32_t> classes_, slot_;         // and the place of each class among them
+    List list_;
+    const DistinctNumbers* values_ = nullptr;  // if some are too close for a threshold
+    std::vector<uint32_t> classes_, slot_;     // and the place of each class among them
     double whole_ = 0, off_ = 0, resolution_ = 0;
     double floor_ = 0, keep_ = 0, best_ = 0;
     size_t n_thresholds_ = 0, n_compact_ = 0;

@@ -32,7 +32,7 @@ class ThresholdSweep {
 
     // `known` are class weights, `whole` the impurity that the two sides share out.
     void begin(const std::vector<W>& known, const Sides<W>& sides, int64_t whole,
-               const Scale& scale, const std::vector<double>& values) {
+               const Scale& scale, const DistinctNumbers& values) {
         sides_ = &sides;
         scale_ = &scale;
         values_ = &values;
@@ -62,11 +62,11 @@ class ThresholdSweep {
                     const std::vector<uint32_t>& classes, double least) {
         if (!searches()) return sweep_whole_list(records, job, column);
         if (!search_list(records, job, column, classes, least)) return;
-        const Entry* entry = records.ranked(job, records.slot(column));
+        const Ranked* entry = records.ranked(job, records.slot(column));
         n_thresholds_ = search_.n_thresholds();
         for (size_t k = 0; k < search_.contenders().size(); ++k) {
             set_left(records, classes, search_.left(k));
-            const Entry* at = entry + search_.contenders()[k].index;
+            const Ranked* at = entry + search_.contenders()[k].index;
             score_sides(at[0].rank, at[1].rank);
         }
     }
@@ -104,7 +104,7 @@ class ThresholdSweep {
             return true;
         }
         if (search_.contenders().size() == 1) {
-            const Entry* at =
+            const Ranked* at =
                 records.ranked(job, records.slot(column)) + search_.contenders()[0].index;
             candidate.set_threshold(at[0].rank, at[1].rank);
         }
@@ -119,24 +119,24 @@ class ThresholdSweep {
 
     // Put the entries of a list up to the drawn threshold on the left; returns the first on the
     // right.
-    const Ranked<LabelOf<W>>* take_left_of_list(const Records<W>& records, const RecordJob& job,
-                                                size_t column, const std::vector<uint32_t>& classes,
-                                                const DrawnThreshold& drawn) {
+    const Ranked* take_left_of_list(const Records<W>& records, const RecordJob& job, size_t column,
+                                    const std::vector<uint32_t>& classes,
+                                    const DrawnThreshold& drawn) {
         const size_t slot = records.slot(column);
-        const Entry* entry = records.ranked(job, slot);
-        const Entry* right =
+        const Ranked* entry = records.ranked(job, slot);
+        const Ranked* right =
             std::partition_point(entry, entry + job.n_ranked[slot],
-                                 [&](const Entry& one) { return drawn.is_left(one.rank); });
+                                 [&](const Ranked& one) { return drawn.is_left(one.rank); });
         steps_.resize(classes_);
         slot_.resize(classes_);
         for (size_t k = 0; k < classes.size(); ++k) slot_[classes[k]] = uint32_t(k);
-        add_up_classes(entry, size_t(right - entry), classes, slot_, steps_.data());
+        List(records, job, slot).add_up(0, size_t(right - entry), classes, slot_, steps_.data());
         set_left(records, classes, steps_.data());
         auto cases = Steps(right - entry);
         if (records.has_share()) {
             const uint8_t* base = records.first(job);
             cases = 0;
-            for (const Entry* one = entry; one < right; ++one)
+            for (const Ranked* one = entry; one < right; ++one)
                 cases += records.share_steps(*one, base);
         }
         left_cases_ = records.share_of(cases);
@@ -205,8 +205,8 @@ class ThresholdSweep {
     }
 
   protected:
-    using Entry = Ranked<LabelOf<W>>;
     using Steps = typename Records<W>::Steps;
+    using List = typename Records<W>::List;
 
     struct Threshold {
         double score;
@@ -301,13 +301,12 @@ class ThresholdSweep {
 
     void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column) {
         count_inner();
-        const Entry* entry = records.ranked(job, records.slot(column));
+        const List list(records, job, records.slot(column));
         const uint8_t* base = records.first(job);
         for (size_t i = 0; i + 1 < job.n_ranked[records.slot(column)]; ++i) {
-            to_left(label_of(entry[i].target), records.weight_of(records.steps(entry[i], base)));
-            left_cases_ += records.share_of(records.share_steps(entry[i], base));
-            if (entry[i].rank != entry[i + 1].rank)
-                score_threshold(entry[i].rank, entry[i + 1].rank);
+            to_left(list.label(i), records.weight_of(list.steps(i)));
+            left_cases_ += records.share_of(records.share_steps(list[i], base));
+            if (list[i].rank != list[i + 1].rank) score_threshold(list[i].rank, list[i + 1].rank);
         }
     }
 
@@ -323,7 +322,7 @@ class ThresholdSweep {
                      const std::vector<uint32_t>& classes, double least,
                      const Joined& joined = {}) {
         const size_t slot = records.slot(column);
-        const Entry* entry = records.ranked(job, slot);
+        const Ranked* entry = records.ranked(job, slot);
         const uint8_t* base = records.first(job);
         const size_t n = job.n_ranked[slot];
         // Entries from either end until they are enough for a side.
@@ -348,8 +347,9 @@ class ThresholdSweep {
         steps_.resize(classes_);
         for (uint32_t c : classes) steps_[c] = records.steps_of_weight((*known_)[c]);
         const bool close = problem_.quinlan_thresholds && !records.all_apart(column);
-        search_.search(entry, steps_, classes, on_left - 1, n - on_right - 1, whole_, *scale_,
-                       close ? values_ : nullptr, least * scale_->total, joined.on_left);
+        search_.search(List(records, job, slot), steps_, classes, on_left - 1, n - on_right - 1,
+                       whole_, *scale_, close ? values_ : nullptr, least * scale_->total,
+                       joined.on_left);
         return search_.n_thresholds() > 0;
     }
 
@@ -359,7 +359,7 @@ class ThresholdSweep {
     const bool entropy_;
     const Sides<W>* sides_ = nullptr;
     const Scale* scale_ = nullptr;
-    const std::vector<double>* values_ = nullptr;
+    const DistinctNumbers* values_ = nullptr;
     double fewest_ = 0;
     size_t n_thresholds_ = 0;
     const std::vector<W>* known_ = nullptr;

@@ -131,7 +131,6 @@ class PlainScorer : public PlainRows<W, poisson> {
     using Base::problem_;
     using Base::records_;
     using Base::sums_of;
-    using typename Base::Entry;
     using typename Base::List;
 
     // What the two groups of values drop; `whole` has the missing rows if they join one of them.
@@ -230,7 +229,7 @@ class PlainScorer : public PlainRows<W, poisson> {
     template <typename Visit>
     void each_with_missing(const List& list, const Node& node, const Visit& visit) const {
         const Whole all(node.all);
-        const Entry* entry = list.entry;
+        const Ranked* entry = list.entry;
         if (problem_.random_splits) {
             if (!has_drawn(list)) return;
             const size_t i = list.n_left - 1;
@@ -278,7 +277,7 @@ class PlainScorer : public PlainRows<W, poisson> {
 
     template <typename Visit>
     void each_threshold_of_rows(const List& list, const Node& node, const Visit& visit) const {
-        const Entry* entry = list.entry;
+        const Ranked* entry = list.entry;
         const size_t n = list.n;
         const double fewest = std::max({fewest_, problem_.weight_in_leaf, 1.0});
         const auto least = size_t(std::min(std::ceil(fewest), 4e9));
@@ -290,7 +289,7 @@ class PlainScorer : public PlainRows<W, poisson> {
         for (size_t i = 0; i + least < n;) {
             double sum = 0;
             for (const size_t end = std::min(i + summed_together, n - least); i < end; ++i) {
-                sum += distances[entry[i].position];
+                sum += distances[entry[i].place];
                 const auto left = double(i + 1);
                 const double off_mean = before + sum - left * mean;
                 visit(i, PlainSplit{off_mean * off_mean, left * (rows - left)},
@@ -302,7 +301,7 @@ class PlainScorer : public PlainRows<W, poisson> {
 
     template <typename Visit>
     void each_threshold_of_weights(const List& list, const Node& node, const Visit& visit) const {
-        const Entry* entry = list.entry;
+        const Ranked* entry = list.entry;
         if (list.n < 2) return;
         const Whole whole(list.known);
         Sums left;

@@ -344,7 +344,7 @@ class NumberGrower : public NumberTree<W> {
             if (records_.is_list(j)) {
                 if (job.n_ranked[records_.slot(j)] != 2) return false;
                 const auto* entry = records_.ranked(job, records_.slot(j));
-                for (size_t i : {0, 1}) ranks[entry[i].position] = entry[i].rank;
+                for (size_t i : {0, 1}) ranks[entry[i].place] = entry[i].rank;
             } else {
                 for (size_t i : {0, 1}) ranks[i] = records_.code(pair[i], j);
                 if (std::max(ranks[0], ranks[1]) == records_.missing_code(j)) return false;
@@ -439,7 +439,7 @@ class NumberGrower : public NumberTree<W> {
                 made_.size[side_of(j, entry[i].rank)] += records_.weight(entry[i], base);
         } else {
             const auto* right = std::partition_point(
-                entry, entry + n, [&](const Ranked<double>& one) { return !side_of(j, one.rank); });
+                entry, entry + n, [&](const Ranked& one) { return !side_of(j, one.rank); });
             made_.size[0] = double(right - entry);
             if (made_.count() > 1) made_.size[1] = double(entry + n - right);
         }

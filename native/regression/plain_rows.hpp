@@ -28,7 +28,6 @@ template <typename W, bool poisson>
 class PlainRows {
   public:
     using Rows = Records<W, double>;
-    using Entry = Ranked<double>;
     static constexpr bool weighted = Rows::weighted;
     static constexpr bool simple = !weighted && !poisson;  // a row is a case, and a weight of 1
     using Sums = std::conditional_t<simple, Plain, WeighedPlain>;
@@ -134,7 +133,7 @@ class PlainRows {
 
     // The sorted numbers of a column.
     struct List {
-        const Entry* entry;
+        const Ranked* entry;
         size_t n;
         Sums known, missing;
         size_t n_left = 0;  // entries up to the threshold that is drawn
@@ -149,8 +148,8 @@ class PlainRows {
         else
             return rows_[row];
     }
-    Sums sums_of(const Entry& entry, const Node& node) const {
-        return sums_of(entry.position, node.distances);
+    Sums sums_of(const Ranked& entry, const Node& node) const {
+        return sums_of(entry.place, node.distances);
     }
 
     List list_of(const RecordJob& job, size_t j, const Node& node) const {
@@ -159,9 +158,9 @@ class PlainRows {
         if (problem_.random_splits && list.n > 0) {
             const DrawnThreshold drawn(job.key, j, records_.values(j), list.entry[0].rank,
                                        list.entry[list.n - 1].rank);
-            const Entry* right =
+            const Ranked* right =
                 std::partition_point(list.entry, list.entry + list.n,
-                                     [&](const Entry& one) { return drawn.is_left(one.rank); });
+                                     [&](const Ranked& one) { return drawn.is_left(one.rank); });
             list.n_left = size_t(right - list.entry);
         }
         if (list.n == job.n) {
@@ -171,7 +170,7 @@ class PlainRows {
         for (size_t i = 0; i < list.n; ++i)
             list.known += sums_of(list.entry[i], node);
         list.known.sum = sum_in_steps(list.n, node.steps, [&](size_t i) {
-            return node.distances[list.entry[i].position];
+            return node.distances[list.entry[i].place];
         });
         list.missing = node.all - list.known;
         return list;

@@ -63,10 +63,10 @@ class SmallRows {
         alive_.assign(job.alive->begin(), job.alive->end());
         for (uint32_t j : alive_) {
             if (records_.is_list(j)) {
-                const Ranked<double>* entry = records_.ranked(job, records_.slot(j));
+                const Ranked* entry = records_.ranked(job, records_.slot(j));
                 for (size_t i = 0; i < n; ++i) {
-                    order(j)[i] = uint8_t(entry[i].position);
-                    rank(j)[entry[i].position] = entry[i].rank;
+                    order(j)[i] = uint8_t(entry[i].place);
+                    rank(j)[entry[i].place] = entry[i].rank;
                 }
                 continue;
             }
@@ -144,11 +144,11 @@ class SmallRows {
             if (!records_.is_list(j)) continue;
             const size_t slot = records_.slot(j);
             job.n_ranked[slot] = uint32_t(job.n);
-            Ranked<double>* entry = records_.ranked(job, slot);
+            Ranked* entry = records_.ranked(job, slot);
             const uint8_t* const list = in_order(node, j);
             for (size_t i = 0; i < job.n; ++i) {
                 const uint8_t row = list[i];
-                *entry++ = {rank(j)[row], position[row], number_[row]};
+                *entry++ = {rank(j)[row], position[row]};
             }
         }
         job.alive = std::make_shared<const std::vector<uint32_t>>(std::move(alive));

@@ -237,3 +237,17 @@ def test_steps_of_cases_are_those_of_rows_that_count():
     one, two = reference_and_twin(columns, cells, labels, weights, recipe)
     assert len(one) == 3
     assert_same_tree(one, two, "rows of weight 0")
+
+
+def test_labels_that_have_no_space_beside_positions():
+    """19 bits of positions and 14 of labels: entries of lists look labels up."""
+    rng = np.random.default_rng(3)
+    n, n_classes = 300_000, 2**13 + 1
+    labels = rng.permutation(np.arange(n) % n_classes)
+    numbers = (labels % 40 + rng.integers(0, 2, n)).astype(float)
+    assert len(np.unique(numbers)) * n_classes > n  # a list
+    columns = [Column("x", "numeric", (), False)]
+    recipe = Recipe(criterion="gini", max_depth=2)
+    one, other = reference_and_twin(columns, [numbers], labels, None, recipe)
+    assert len(one) == 7
+    assert_same_tree(one, other, "labels in records")
