@@ -8,7 +8,7 @@ namespace branchwise {
 
 // A row, or a part of one, at a node.
 struct Part {
-    uint32_t row;
+    uint32_t row, label;
     double weight;
     double share;  // of a case
 };
@@ -37,9 +37,9 @@ class FractionalRows {
             const std::vector<uint32_t>& children = state_.tree.nodes[frame.node].children;
             if (!frame.taken) {
                 frame.taken = true;
-                if (std::any_of(children.begin(), children.end(),
-                                [&](uint32_t c) { return !state_.done(c); }))
-                    frame.below = distribute(frame.node, frame.parts).by_branch;
+                const auto undone = [&](uint32_t c) { return !state_.done(c); };
+                if (std::any_of(children.begin(), children.end(), undone))
+                    frame.below = distribute(frame.node, frame.parts, undone).by_branch;
             }
             while (frame.next < children.size() && state_.done(children[frame.next])) ++frame.next;
             if (frame.next < children.size()) {
@@ -67,7 +67,7 @@ class FractionalRows {
         rows.reserve(table_.n_rows);
         for (uint32_t row = 0; row < table_.n_rows; ++row) {
             const double weight = table_.weights ? table_.weights[row] : 1.0;
-            if (weight > 0) rows.push_back({row, weight, 1.0});
+            if (weight > 0) rows.push_back({row, table_.labels[row], weight, 1.0});
         }
         return rows;
     }
@@ -77,7 +77,8 @@ class FractionalRows {
         const uint32_t node = frame.node;
         if (!state_.needs_rows(node)) return state_.decide(node, state_.errors_as_leaf(node));
         const uint32_t branch = state_.largest_child(node);
-        Trial trial = count_down(branch, frame.parts);
+        const int64_t most = Estimate::sum(state_.tree_errors(node), state_.slack());
+        Trial trial = count_down(branch, frame.parts, most);
         if (state_.decide(node, trial.errors)) return true;
         raise(node, branch, trial);
         frame.next = 0;
@@ -86,7 +87,12 @@ class FractionalRows {
     }
 
     struct Distribution {
-        std::vector<Parts> by_branch;
+        Distribution(size_t n_branches, size_t classes)
+            : by_branch(n_branches), weights(n_branches * classes, 0.0), cases(n_branches, 0.0) {}
+
+        std::vector<Parts> by_branch;  // of the branches whose parts are wanted
+        std::vector<double> weights;   // by branch and class
+        std::vector<double> cases;     // by branch
         std::vector<std::pair<uint32_t, Parts>> strangers;  // values without a branch
     };
 
@@ -99,30 +105,49 @@ class FractionalRows {
         return std::isnan(number) ? -1 : number > threshold;
     }
 
-    Distribution distribute(uint32_t at, const Parts& parts) {
+    // Add up what every branch of a node is given, and list it for the children that want it.
+    template <typename Wants>
+    Distribution distribute(uint32_t at, const Parts& parts, const Wants& wants) {
         const PruneNode& node = state_.tree.nodes[at];
         const Column& column = table_.columns[size_t(node.column)];
+        const size_t n_branches = node.children.size();
         for_codes(node, [&](uint32_t code, int32_t branch) { branch_of_code_[code] = branch; });
-        Distribution made;
-        made.by_branch.resize(node.children.size());
-        std::vector<double> size(node.children.size(), 0.0);
+        Distribution made(n_branches, classes_);
+        std::vector<double> size(n_branches, 0.0);
+        std::vector<size_t> n_parts(n_branches, 0);
         std::vector<const Part*> missing;
         std::vector<std::pair<uint32_t, Part>> strange;
-        for (const Part& part : parts) {
+        branch_of_part_.resize(parts.size());
+        for (size_t i = 0; i < parts.size(); ++i) {
+            const Part& part = parts[i];
             const int32_t code = code_of(column, part.row, node.threshold);
-            if (code < 0) {
-                missing.push_back(&part);
-                continue;
-            }
-            const int32_t branch = branch_of_code_[size_t(code)];
+            const int32_t branch = code < 0 ? stop_here : branch_of_code_[size_t(code)];
+            branch_of_part_[i] = branch;
             if (branch >= 0) {
-                made.by_branch[size_t(branch)].push_back(part);
-                size[size_t(branch)] += part.weight;
+                const auto b = size_t(branch);
+                ++n_parts[b];
+                size[b] += part.weight;
+                made.weights[b * classes_ + part.label] += part.weight;
+                made.cases[b] += part.share;
+            } else if (code < 0) {
+                missing.push_back(&part);
             } else if (new_values_ && !column.numeric) {
                 strange.emplace_back(uint32_t(code), part);
             }
         }
         for_codes(node, [&](uint32_t code, int32_t) { branch_of_code_[code] = stop_here; });
+        wanted_.assign(n_branches, 0);
+        bool any = false;
+        for (size_t b = 0; b < n_branches; ++b) {
+            wanted_[b] = wants(node.children[b]);
+            any |= wanted_[b] != 0;
+            if (wanted_[b]) made.by_branch[b].reserve(n_parts[b] + missing.size());
+        }
+        for (size_t i = 0; any && i < parts.size(); ++i) {
+            const int32_t branch = branch_of_part_[i];
+            if (branch >= 0 && wanted_[size_t(branch)])
+                made.by_branch[size_t(branch)].push_back(parts[i]);
+        }
         gather(strange, made, size);
         route_missing(node, missing, made, size);
         return made;
@@ -155,9 +180,13 @@ class FractionalRows {
     void route_missing(const PruneNode& node, const std::vector<const Part*>& missing,
                        Distribution& made, const std::vector<double>& size) const {
         if (node.missing_to == stop_here) return;
+        const auto give = [&](size_t b, const Part& part) {
+            made.weights[b * classes_ + part.label] += part.weight;
+            made.cases[b] += part.share;
+            if (wanted_[b]) made.by_branch[b].push_back(part);
+        };
         if (node.missing_to >= 0) {
-            for (const Part* part : missing)
-                made.by_branch[size_t(node.missing_to)].push_back(*part);
+            for (const Part* part : missing) give(size_t(node.missing_to), *part);
             return;
         }
         double known = 0;
@@ -167,11 +196,12 @@ class FractionalRows {
                 const double fraction = size[b] / known;
                 const double weight = on_grid(part->weight * fraction, table_.weight_step);
                 if (!(weight > 0)) continue;
-                Parts& to = b < made.by_branch.size()
-                                ? made.by_branch[b]
-                                : made.strangers[b - made.by_branch.size()].second;
-                to.push_back(
-                    {part->row, weight, on_grid(part->share * fraction, table_.case_step)});
+                const Part piece{part->row, part->label, weight,
+                                 on_grid(part->share * fraction, table_.case_step)};
+                if (b < made.by_branch.size())
+                    give(b, piece);
+                else
+                    made.strangers[b - made.by_branch.size()].second.push_back(piece);
             }
         }
     }
@@ -196,37 +226,47 @@ class FractionalRows {
         weights.resize(begin + classes_, 0.0);
         double cases = 0;
         for (const Part& part : parts) {
-            weights[begin + table_.labels[part.row]] += part.weight;
+            weights[begin + part.label] += part.weight;
             cases += part.share;
         }
         return cases;
     }
 
-    Trial count_down(uint32_t root, const Parts& parts) {
+    // Count parts down a branch, until it is known to err more than `most`: errors only add up.
+    Trial count_down(uint32_t root, const Parts& parts, int64_t most) {
         Trial trial;
-        std::vector<std::pair<uint32_t, Parts>> open;
-        open.emplace_back(root, parts);
-        while (!open.empty()) {
-            const auto [node, here] = std::move(open.back());
+        trial.recounts.push_back({root, add_up(parts, trial.weights)});
+        struct Open {
+            uint32_t node;
+            size_t place;  // in the recounts
+            Parts parts;
+        };
+        std::vector<Open> open;  // inner nodes that are still to be counted
+        open.push_back({root, 0, {}});
+        const auto is_inner = [&](uint32_t node) { return !state_.tree.nodes[node].is_leaf(); };
+        while (!open.empty() && trial.errors <= most) {
+            const Open now = std::move(open.back());
             open.pop_back();
-            const double cases = add_up(here, trial.weights);
-            trial.recounts.push_back({node, cases});
-            const double* own = &trial.weights[trial.weights.size() - classes_];
-            if (state_.tree.nodes[node].is_leaf()) {
-                trial.errors = Estimate::sum(trial.errors, state_.errors_of(own));
-                continue;
-            }
-            std::copy_n(own, classes_, stopped_.begin());
-            Distribution made = distribute(node, here);
-            for (size_t b = 0; b < made.by_branch.size(); ++b) {
-                take_away(made.by_branch[b]);
-                open.emplace_back(state_.tree.nodes[node].children[b],
-                                  std::move(made.by_branch[b]));
+            const uint32_t node = now.node;
+            std::copy_n(&trial.weights[now.place * classes_], classes_, stopped_.begin());
+            Distribution made = distribute(node, now.place ? now.parts : parts, is_inner);
+            const std::vector<uint32_t>& children = state_.tree.nodes[node].children;
+            for (size_t b = 0; b < children.size(); ++b) {
+                const double* below = &made.weights[b * classes_];
+                take_away(below);
+                if (is_inner(children[b])) {
+                    open.push_back(
+                        {children[b], trial.recounts.size(), std::move(made.by_branch[b])});
+                } else {
+                    trial.errors = Estimate::sum(trial.errors, state_.errors_of(below));
+                }
+                trial.recounts.push_back({children[b], made.cases[b]});
+                trial.weights.insert(trial.weights.end(), below, below + classes_);
             }
             for (auto& [code, strangers] : made.strangers) {
-                take_away(strangers);
                 const double leaf_cases = add_up(strangers, trial.leaf_weights);
                 const double* own_leaf = &trial.leaf_weights[trial.leaf_weights.size() - classes_];
+                take_away(own_leaf);
                 trial.errors = Estimate::sum(trial.errors, state_.errors_of(own_leaf));
                 trial.leaves.push_back({node, code, leaf_cases});
             }
@@ -236,8 +276,8 @@ class FractionalRows {
         return trial;
     }
 
-    void take_away(const Parts& parts) {
-        for (const Part& part : parts) stopped_[table_.labels[part.row]] -= part.weight;
+    void take_away(const double* weights) {
+        for (size_t c = 0; c < classes_; ++c) stopped_[c] -= weights[c];
     }
 
     // Put a branch in the place of its parent, with all its cases.
@@ -256,7 +296,8 @@ class FractionalRows {
     const size_t classes_;
 
     // Scratch.
-    std::vector<int32_t> branch_of_code_;
+    std::vector<int32_t> branch_of_code_, branch_of_part_;
+    std::vector<uint8_t> wanted_;
     std::vector<double> stopped_;
 };
 
