@@ -123,7 +123,7 @@ def test_frames_of_text_are_read_by_the_model(write):
     assert model.predict(texts).tolist() == wanted
     row = dict(zip(NAMES, ROWS[0], strict=True))
     assert model.predict(row).tolist() == ["ja"]
-    assert "it is 0.0439" in str(model.explain(row))
+    assert "it is 4.39 %" in str(model.explain(row))
     with pytest.raises(DataError, match=r"numbers written as 1234,56 % but now holds"):
         model.predict(texts.assign(Zins="5 €"))
 
