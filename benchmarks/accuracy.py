@@ -3,15 +3,16 @@
     python benchmarks/accuracy.py [--shared ../shared] [--method NAME ...]
                                   [--set TEXT ...] [--kind KIND ...] [--half HALF]
                                   [--against NAME] [--repeats 2] [--folds 5]
-                                  [--processes 2] [--results FOLDER] [--again]
-                                  [--output FILE]
+                                  [--processes 2] [--results FOLDER]
+                                  [--again | --known] [--output FILE]
 
 Sets are those of ``accuracy_sets.py``, methods those of ``accuracy_methods.py``. Every
 set is in the choosing or in the confirming half, by a hash of its name: parameters and
 methods are chosen by the first, and the second is looked at once, at the end.
 
 What was measured is kept in the folder of results, a file for each set and method, and
-is not measured again; ``--again`` measures the named methods anew, as after a change.
+is not measured again; ``--again`` measures the named methods anew, as after a change,
+``--known`` reports what is there.
 """
 
 from __future__ import annotations
@@ -333,6 +334,14 @@ def run(
     return figures
 
 
+def known_figures(
+    store: Store, chosen: list[DataSet], methods: Sequence[str]
+) -> dict[tuple[str, str], Figures]:
+    """Return what was measured before."""
+    found = {(d.name, m): store.read(d, m) for d in chosen for m in methods}
+    return {key: figures for key, figures in found.items() if figures is not None}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
@@ -346,6 +355,7 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--again", action="store_true", help="measure anew")
+    parser.add_argument("--known", action="store_true", help="measure nothing")
     parser.add_argument("--output", type=Path, help="also write the report to a file")
     options = parser.parse_args()
     chosen = [
@@ -357,7 +367,10 @@ def main() -> None:
     ]
     store = Store(options.results, f"{options.repeats}x{options.folds}")
     methods = options.method or list(METHODS)
-    figures = run(store, chosen, methods, options.again, options.processes)
+    if options.known:
+        figures = known_figures(store, chosen, methods)
+    else:
+        figures = run(store, chosen, methods, options.again, options.processes)
     for data in chosen:
         for method, system in REFERENCE.items():
             if data.kind == "shared":

@@ -63,6 +63,7 @@ def test_what_was_measured_is_not_measured_again(accuracy, tmp_path, monkeypatch
     monkeypatch.setattr(accuracy, "measure", None)
     again = accuracy.run(store, [data], ["C4.5"], again=False, processes=1)
     assert again[data.name, "C4.5"] == found
+    assert accuracy.known_figures(store, [data], ["C4.5", "CART"]) == again
     report = accuracy.Report([data], again, ["C4.5"], "C4.5")
     assert any(
         line.startswith("| 3 of 5, 300 rows | choosing") for line in report.lines()
