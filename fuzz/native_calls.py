@@ -346,6 +346,20 @@ def chosen_rules_call(rng: np.random.Generator) -> Call:
     }
 
 
+def vote_sums_call(rng: np.random.Generator) -> Call:
+    """Return the making of sums of votes, and a vote."""
+    n_rows, n_rules = int(rng.integers(0, 200)), int(rng.integers(1, 9))
+    return "VoteSums", {
+        "sets": a_set(rng, n_rules, n_rows),
+        "labels": rng.integers(0, 3, n_rules),
+        "target": rng.integers(0, 3, n_rows),
+        "weights": rng.random(n_rows) * 2.0**32,
+        "powers": rng.random(3) + 0.1,
+        "rule": int(rng.integers(0, n_rules)),
+        "factor": float(rng.random()) + 0.5,
+    }
+
+
 MAKERS = (grow_call, grow_call, prune_call, walk_call, tally_call, texts_call)
 MAKERS = (
     *MAKERS,
@@ -358,7 +372,7 @@ MAKERS = (
     prune_call,
     walk_call,
 )
-MAKERS = (*MAKERS, count_rules_call, chosen_rules_call)
+MAKERS = (*MAKERS, count_rules_call, chosen_rules_call, vote_sums_call)
 MAKERS = (*MAKERS, numbers_call, numbers_call)
 
 
@@ -438,6 +452,12 @@ def called(function: str, given: dict[str, Any]) -> Any:
         rules = _native.ChosenRules(**made)
         rules.toggle(**step)
         return rules.sums()
+    if function == "VoteSums":
+        step = {name: given[name] for name in ("rule", "factor")}
+        made = {name: value for name, value in given.items() if name not in step}
+        sums = _native.VoteSums(**made)
+        sums.vote(**step)
+        return sums.sums_of(rules=np.arange(len(given["labels"]))), sums.rows(0)
     if function not in WALKS:
         return getattr(_native, function)(**given)
     made = {

@@ -114,6 +114,9 @@ void toggle(ChosenRules& chosen, int64_t rule, bool comes) {
     chosen.toggle(size_t(rule), comes);
 }
 
+// Sums of whole numbers up to here do not overflow.
+constexpr double largest_weight = 4611686018427387904.0;
+
 VoteSums* no_votes(nb::handle sets, nb::handle labels, nb::handle target, nb::handle weights,
                    nb::handle powers) {
     Arrays arrays;
@@ -125,6 +128,11 @@ VoteSums* no_votes(nb::handle sets, nb::handle labels, nb::handle target, nb::ha
     check_below("labels", label, power.size());
     check_below("target", rows, power.size());
     check_rows("sets", given, rows.size());
+    double total = 0;
+    for (const double one : weight) total += one >= 0 ? one : largest_weight;
+    if (!(total < largest_weight)) refuse("weights must be at least 0, and add up to below 2**62");
+    for (const double one : power)
+        if (!(one > 0 && one < largest_weight)) refuse("powers must be above 0 and below 2**62");
     ReleasedGil released;
     return new VoteSums(given.words.data(), given.n_words, label, rows, weight, power);
 }
@@ -150,6 +158,7 @@ nb::object sums_of(const VoteSums& sums, nb::handle rules) {
 }
 
 void vote(VoteSums& sums, int64_t rule, double factor) {
+    if (!(factor > 0 && factor < largest_weight)) refuse("factor must be above 0 and below 2**62");
     sums.vote(rule_of(sums, rule), factor);
 }
 

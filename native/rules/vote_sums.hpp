@@ -61,16 +61,17 @@ class VoteSums {
     // The sums of a rule: of first and of second derivatives.
     void add_up(size_t rule, double& first, double& second) const {
         const auto label = size_t(labels_[rule]);
-        int64_t firsts = 0, seconds = 0;
+        // Unsigned, as sums of what is not a number may overflow.
+        uint64_t firsts = 0, seconds = 0;
         for (size_t i = first_[rule]; i < first_[rule + 1]; ++i) {
             const size_t row = rows_[i];
             const double share = powers_[row * n_classes_ + label] / total_[row];
             const double own = size_t(target_[row]) == label ? 1.0 : 0.0;
-            firsts += int64_t(std::llrint(weights_[row] * (own - share)));
-            seconds += int64_t(std::llrint(weights_[row] * (share * (1.0 - share))));
+            firsts += uint64_t(std::llrint(weights_[row] * (own - share)));
+            seconds += uint64_t(std::llrint(weights_[row] * (share * (1.0 - share))));
         }
-        first = double(firsts);
-        second = double(seconds);
+        first = double(int64_t(firsts));
+        second = double(int64_t(seconds));
     }
 
     // Multiply the exponentials of the scores of a rule's class.
