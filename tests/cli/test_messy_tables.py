@@ -288,6 +288,19 @@ def test_a_messy_table_becomes_a_tree(name, tmp_path):
 
 
 @pytest.mark.filterwarnings("default:.*text column")
+def test_a_german_table_in_chunks(tmp_path):
+    """The tree of the memory grows from a file that nobody cleaned."""
+    messy = TABLES["german"]
+    path = messy.write(tmp_path, np.random.default_rng(1))
+    models = {name: tmp_path / f"{name}.json" for name in ("memory", "chunked")}
+    for name, model in models.items():
+        command = ("fit", path, "-t", messy.target, "-a", "cart", *messy.options)
+        code, _, err = run(*command, "--engine", name, "-o", model)
+        assert code == 0, err
+    assert models["chunked"].read_bytes() == models["memory"].read_bytes()
+
+
+@pytest.mark.filterwarnings("default:.*text column")
 def test_a_table_in_chunks_and_in_a_database(tmp_path):
     """Both engines grow the tree of the memory from a file that nobody cleaned."""
     pytest.importorskip("duckdb")

@@ -144,15 +144,35 @@ def test_model_files_are_checked_for_merged_spellings(merging):
         load(json.dumps(document).encode())
 
 
-def test_rows_in_chunks_are_refused(answers):
+@pytest.mark.parametrize("rows", [2, 1000])
+def test_rows_in_chunks_are_merged_as_in_memory(answers, merging, rows, tmp_path):
+    reading = Reading(merge_case=True)
+    table = StreamedTable((str(answers),), reading, chunk_rows=rows)
+    model = fit_tree(ChunkedTable(table), "class", ID3)
+    assert model.to_bytes() == merging.read_bytes()
+    path = tmp_path / "chunked.json"
+    fit = ("fit", answers, "-t", "class", "-a", "id3", "--merge-case")
+    assert run(*fit, "--engine", "chunked", "-o", path)[0] == 0
+    assert path.read_bytes() == merging.read_bytes()
+    code, _, err = run(*fit, "--engine", "dask")
+    assert code == 2
+    assert "--merge-case has no effect with --engine dask: it is for files" in err
+
+
+def test_rows_to_prune_with_are_merged_in_chunks(answers, tmp_path):
+    other, model = tmp_path / "other.csv", tmp_path / "model.json"
+    other.write_text("paid,class\n" + "JA,GOOD\nNein,BAD\n" * 3)
+    fit = ("fit", answers, "-t", "class", "-a", "id3", "--pruning", "reduced-error")
+    options = ("--merge-case", "--validation", other, "--engine", "chunked")
+    code, _, err = run(*fit, *options, "-o", model)
+    assert code == 0, err
+    assert "2 leaves" in err
+
+
+def test_streams_are_merged_only_into_known_values(answers):
     table = StreamedTable((str(answers),), Reading(merge_case=True))
     with pytest.raises(DataError, match="merge_case needs all rows at once"):
-        ChunkedTable(table).names  # noqa: B018
-    code, _, err = run(
-        "fit", answers, "-t", "class", "--engine", "chunked", "--merge-case"
-    )
-    assert code == 2
-    assert "--merge-case has no effect with --engine chunked: it needs all rows" in err
+        table.names  # noqa: B018
 
 
 def test_declared_values_stay(tmp_path):

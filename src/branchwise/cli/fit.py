@@ -199,7 +199,7 @@ def _fit_remote(
         **roles.declared,
         sample_weight=roles.weight,
         validation=validation,
-        ignore=roles.ignored,
+        ignore=[name for name in roles.ignored if name],
         categorical_features=remote.categorical_features(roles),
         engine=str(remote.engine),
         max_exact=options["max_exact"],

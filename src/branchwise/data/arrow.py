@@ -334,6 +334,16 @@ def table_of(batch: Any, positions: Mapping[str, int]) -> Any:
     return pa.table({name: batch.column(at) for name, at in positions.items()})
 
 
+def text_column(texts: Sequence[str]) -> Any:
+    """Return a column of texts."""
+    return pa.chunked_array([pa.array(texts, pa.string())])
+
+
+def number_column(numbers: NDArray[Any]) -> Any:
+    """Return a column of numbers."""
+    return pa.chunked_array([from_array(numbers)])
+
+
 def batch_of_rows(rows: Sequence[Sequence[int]], names: Sequence[str]) -> Any:
     """Make a record batch of rows of whole numbers."""
     columns = [pa.array(column, pa.int64()) for column in zip(*rows, strict=True)]

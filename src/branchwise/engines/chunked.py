@@ -18,7 +18,6 @@ from collections.abc import (
     Generator,
     Iterable,
     Iterator,
-    Mapping,
     Sequence,
 )
 from contextlib import ExitStack, closing
@@ -30,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Ints
-from branchwise.data.arrow import as_array, from_array, pa, release_memory
+from branchwise.data.arrow import as_array, from_array, pa, release_memory, text_column
 from branchwise.data.conventions.number_format import NumberFormat
-from branchwise.data.table_schema import Column, value_type
+from branchwise.data.table_schema import Column, Value
 from branchwise.engines.base import Plan, Task
 from branchwise.engines.chunk import (
     Below,
@@ -42,6 +41,13 @@ from branchwise.engines.chunk import (
     encode_chunk,
     finished,
     joined,
+)
+from branchwise.engines.chunk_texts import (
+    arrow_values,
+    kinds_of,
+    known_values,
+    merged_values,
+    mixed_columns,
 )
 from branchwise.engines.level_engine import Job, PassEngine, merged
 from branchwise.engines.scan import finalise, scan
@@ -164,7 +170,12 @@ class ChunkedTable:
         say: Say | None = None,
     ) -> None:
         check_limit("most_rows", most_rows, least=0, optional=False)
-        self.table = self._given = StreamedTable.of(source)
+        table = StreamedTable.of(source)
+        #: Whether spellings of a value are merged, once all of them are known.
+        self._merges = table.reading.merge_case
+        self._known: dict[str, Sequence[Value]] = {}
+        reading = replace(table.reading, merge_case=False)
+        self.table = self._given = replace(table, reading=reading)
         self.label = self.table.label
         self.most_rows = most_rows if cache else 0
         #: The most rows that are in memory for the trees of an ensemble.
@@ -204,7 +215,10 @@ class ChunkedTable:
         if numbers.formats:
             warn_numbers(numbers)
             self.table = self.table.with_number_formats(numbers.formats)
-        if numbers.formats or task.date_features:
+        if self._merges:
+            known = merged_values(self.table) | self._known
+            self.table = replace(self.table, known_values=known)
+        if numbers.formats or task.date_features or self._merges:
             statistics, _ = self._scanned(task)
 
         def again(request: Callable[[Any, Plan], Any], plan: Plan) -> Any:
@@ -214,7 +228,7 @@ class ChunkedTable:
         how = self._target_format(task)
         na_values = own_na_values(self.table.missing)
         schema = replace(plan.schema, target_format=how, na_values=na_values)
-        return replace(plan, schema=schema)
+        return replace(plan, schema=replace(schema, merge_case=self._merges))
 
     def _target_format(self, task: Task) -> NumberFormat | None:
         """Return how the numbers of the target are written, unless plainly."""
@@ -298,13 +312,13 @@ class ChunkedTable:
 
         def values(summaries: Iterable[ColumnSummary]) -> dict[str, Any]:
             return {
-                summary.column.name: _arrow_values(summary)
+                summary.column.name: arrow_values(summary)
                 for summary in summaries
                 if summary.column.name not in fixed and not summary.is_empty
             }
 
         def reread(names: Sequence[str]) -> dict[str, Any]:
-            found = {task.target: _arrow_texts(of_target)} if of_target else {}
+            found = {task.target: text_column(of_target)} if of_target else {}
             if not found.keys() >= {*names}:
                 text = {*table.text_columns, *names}
                 self.table = replace(table, text_columns=text)
@@ -315,7 +329,7 @@ class ChunkedTable:
         columns = values(statistics.columns)
         if of_target:
             plain = all(as_number(text) is not None for text in of_target)
-            texts = _arrow_texts(of_target)
+            texts = text_column(of_target)
             columns[task.target] = texts.cast(pa.float64()) if plain else texts
         numbers.detected(columns, list(columns), reread)
         numbers.detected_dates(columns, list(columns))
@@ -330,11 +344,11 @@ class ChunkedTable:
         for summary in self._requested(lambda frame: scan(frame, task)):
             rows += summary.n_rows
             self._say(f"Scanning the rows: {rows:,}")
-            for name, is_number in _kinds(summary, task):
+            for name, is_number in kinds_of(summary, task):
                 kinds.setdefault(name, set()).add(is_number)
-            if not _both(kinds):
+            if not mixed_columns(kinds):
                 statistics = statistics.merge(summary)
-        return statistics, _both(kinds)
+        return statistics, mixed_columns(kinds)
 
     def _requested(self, request: Callable[[Any], Any]) -> Iterator[Any]:
         """Yield the results of a request for every chunk; errors name the location."""
@@ -372,6 +386,13 @@ class ChunkedTable:
             target = str(plan.task.target)
             learnt[target] = Column(target, "numeric", number_format=how)
         self.table = self.table.for_columns(learnt)
+        if plan.schema.merge_case:
+            known = known_values(plan.schema, str(plan.task.target))
+            self.table = replace(self.table, known_values=known)
+
+    def merge_into(self, plan: Plan) -> None:
+        """Merge spellings into the values of the plan of other rows."""
+        self._known = known_values(plan.schema, str(plan.task.target))
 
     def whole(self, plan: Plan) -> Chunk:
         """Return all rows in memory, encoded by a plan."""
@@ -464,33 +485,7 @@ class ChunkedTable:
             yield rows, np.concatenate([batch[0] for batch in batches])
 
 
-def _arrow_values(summary: ColumnSummary) -> Any:
-    """Return the distinct values of a column, or the numbers that are known of it."""
-    if summary.numbers is not None:
-        known = np.concatenate([summary.numbers.low, summary.numbers.high])
-        return pa.chunked_array([from_array(known)])
-    return _arrow_texts([str(value) for value in summary.column.categories])
-
-
-def _arrow_texts(texts: Sequence[str]) -> Any:
-    return pa.chunked_array([pa.array(texts, pa.string())])
-
-
 def serialised(chunk: Chunk) -> list[Any]:
     """Return the arrays of rows, for a store."""
     weights = [] if chunk.weights is None else [chunk.weights]
     return [*chunk.codes, chunk.target, *weights]
-
-
-def _kinds(statistics: Summary, task: Task) -> Iterator[tuple[str, bool]]:
-    """Yield which columns are numbers and which are not, where they have values."""
-    for summary in statistics.columns:
-        if not summary.is_empty:
-            yield summary.column.name, summary.column.is_numeric
-    if statistics.labels is not None:
-        for label in list(statistics.labels)[:1]:
-            yield task.target, value_type(label) == "number"
-
-
-def _both(kinds: Mapping[str, set[bool]]) -> list[str]:
-    return [name for name, seen in kinds.items() if len(seen) > 1]

@@ -269,6 +269,8 @@ def plan_for(others: Source, plan: Plan, tree: Tree) -> Plan:
         divides=plan.grid.fractions,
         max_bins=None,
     )
+    if plan.schema.merge_case and hasattr(others, "merge_into"):
+        others.merge_into(plan)
     found = others.learn(task)
     known = plan.schema.classes
     unseen = [label for label in found.schema.classes if label not in known]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from branchwise.cli.options import SHARED, check_idle, listed_names, read_na_values
@@ -16,7 +16,7 @@ from branchwise.data.conventions.number_format import detect_texts
 from branchwise.data.table_schema import check_names
 from branchwise.engines.base import source_class
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.files.dataset import StreamedTable
+from branchwise.files.dataset import StreamedTable, open_chunk_file
 from branchwise.files.options import Reading
 from branchwise.files.table_paths import files_of, is_many
 
@@ -101,10 +101,12 @@ class RemoteTable:
     label: str
     names: tuple[str, ...]
     source: Callable[[Roles], Any]
+    unnamed: bool = False
 
     def check_names(self, names: Sequence[str]) -> None:
-        """Raise an error for a name that is not a column."""
-        check_names(self.label, self.names, names)
+        """Raise an error for a name that is not a column; "" are those without one."""
+        known = (*self.names, "") if self.unnamed else self.names
+        check_names(self.label, known, names)
 
     def categorical_features(self, roles: Roles) -> object:
         """Return the columns whose numbers are names, where they are not text yet."""
@@ -127,12 +129,12 @@ def remote_source(
             "the column as numbers.",
         )
     reading: Reading = options["reading"]
-    check_idle(
-        {"--merge-case": reading.merge_case},
-        f"with --engine {engine}: it needs all rows in memory. Leave it out, or write "
-        "the values in one way.",
-    )
     if engine != "chunked":
+        check_idle(
+            {"--merge-case": reading.merge_case},
+            f"with --engine {engine}: it is for files that are read here. Leave it "
+            "out, or write the values in one way.",
+        )
         check_idle(
             {
                 "--decimal": reading.decimal,
@@ -164,7 +166,10 @@ def remote_source(
             say=say,
         )
 
-    return RemoteTable(engine, table.label, table.names, source)
+    # Spellings are merged once all rows have been scanned.
+    unmerged = replace(table, reading=replace(reading, merge_case=False))
+    unnamed = bool(open_chunk_file(table.paths[0], unmerged).unnamed)
+    return RemoteTable(engine, table.label, unmerged.names, source, unnamed)
 
 
 def _check_written_numbers(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,22 @@ def known_spelling(text: str, known: Iterable[Value]) -> str:
     return alike[-1] if alike and text not in texts else text
 
 
+def chosen_spellings(counted: Mapping[str, int]) -> dict[str, str]:
+    """Return the spelling of each value, by what all of them have in common.
+
+    It is the most frequent one, of several the first in sorted order, without the
+    whitespace around it. ``counted`` is how often a text occurs.
+    """
+    total: dict[str, int] = {}
+    for text, n_cells in counted.items():
+        plain = text.strip() or text
+        total[plain] = total.get(plain, 0) + n_cells
+    chosen: dict[str, str] = {}
+    for text in sorted(total, key=lambda text: (-total[text], text)):
+        chosen.setdefault(folded(text), text)
+    return chosen
+
+
 def merged_spellings(column: Any, known: Sequence[Value] = ()) -> Any:
     """Give one spelling to texts that differ only in case or whitespace around them.
 
@@ -47,16 +63,12 @@ def merged_spellings(column: Any, known: Sequence[Value] = ()) -> Any:
     """
     array = as_dictionary(column)
     texts: list[str] = array.dictionary.to_pylist()
-    chosen = {folded(value): value for value in known if isinstance(value, str)}
     codes = dictionary_codes(array.indices)
     times = np.bincount(codes[codes >= 0], minlength=len(texts)).tolist()
     exact = {value for value in known if isinstance(value, str)}
-    total: dict[str, int] = {}
-    for text, n_cells in zip(texts, times, strict=True):
-        plain = text.strip() or text
-        total[plain] = total.get(plain, 0) + n_cells
-    for text in sorted(total, key=lambda text: (-total[text], text)):
-        chosen.setdefault(folded(text), text)
+    counted = dict(zip(texts, times, strict=True))
+    chosen = chosen_spellings(counted)
+    chosen |= {folded(value): value for value in known if isinstance(value, str)}
     wanted = [text if text in exact else chosen[folded(text)] for text in texts]
     if wanted == texts:
         return column
