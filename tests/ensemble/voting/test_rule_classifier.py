@@ -281,6 +281,7 @@ def test_explanation_adds_up():
         written = one.to_dict()
         assert len(written["rules"]) == len(one.rules)
         assert f"Of {len(fitted.rules())} rules" in one.to_text() or not one.rules
+        assert (" 1 holds:" in one.to_text()) == (len(one.rules) == 1)
     assert repr(explanations[0]).startswith("<explanation of row 0: ")
 
 

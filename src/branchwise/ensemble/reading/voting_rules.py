@@ -224,7 +224,8 @@ class VoteExplanation(Document):
         if not self.rules:
             yield Paragraph(f"None of {rules} holds.")
         else:
-            yield Paragraph(f"Of {rules} {len(self.rules):,} hold:")
+            held = "holds" if len(self.rules) == 1 else "hold"
+            yield Paragraph(f"Of {rules} {len(self.rules):,} {held}:")
             yield Table(
                 ["rule", "class", "vote", "confidence", "conditions"],
                 [
