@@ -57,7 +57,7 @@ def labelled_report():
 def words_of(page):
     """Return the words of a page, without the data of its viewer."""
     page = re.sub(r"(?s)<style>.*?</style>|<script>.*?</script>", "", page)
-    return page.replace("\N{NO-BREAK SPACE}", " ")
+    return page.replace("&nbsp;", " ")
 
 
 def test_the_page_has_titles_and_words(report):
@@ -127,7 +127,7 @@ def test_numbers_have_the_unit_of_the_target():
     made = make_report(X[["own"]], y, CARTRegressor(max_depth=2), cv=2, labels=labels)
     page = words_of(made.to_html())
     for expected in (
-        r"root mean squared error is [\d.]+ k€ \(95&nbsp;% interval",
+        r"root mean squared error is [\d.]+ k€ \(95 % interval",
         r"<b>[\d.]+ k€</b><span>root mean squared error",
         r">mean</th><td>[\d.]+ k€<",
         r"± [\d.]+ k€</td>",  # of rules

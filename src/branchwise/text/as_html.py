@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 #: Between a number and its sign.
-_BEFORE_SIGN, _NO_BREAK = re.compile(r"(?<=\d) (?=[%€$£¥])"), "\u00a0"
+_BEFORE_SIGN = re.compile(r"(?<=\d) (?=[%€$£¥])")
 #: jinja2 escapes what could end a script in JSON, but for these.
 _IN_SCRIPTS = str.maketrans({c: f"\\u{ord(c):04x}" for c in "\u2028\u2029"})
 
@@ -98,6 +98,7 @@ def _environment() -> Environment:
         Environment,
         FunctionLoader,
         StrictUndefined,
+        pass_eval_context,
     )
 
     environment = Environment(
@@ -108,7 +109,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        finalize=_printable,
+        # Programs are pages, too, and no HTML.
+        finalize=pass_eval_context(lambda to, text: _printable(to.autoescape, text)),
     )
     environment.filters["formula"] = _formula
     environment.filters["verbatim"] = _verbatim
@@ -121,14 +123,18 @@ def _environment() -> Environment:
     return environment
 
 
-def _printable(value: Any) -> Any:
+def _printable(is_html: bool, value: Any) -> Any:
     """Write non-printing characters as escapes; what is HTML already stays.
 
     No line of a page ends between a number and its sign: 72.3 %.
     """
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
-    return _BEFORE_SIGN.sub(_NO_BREAK, _escaped(value))
+    if not is_html or _BEFORE_SIGN.search(value) is None:
+        return _escaped(value)
+    from markupsafe import Markup  # noqa: PLC0415
+
+    return Markup(_BEFORE_SIGN.sub("&nbsp;", _verbatim(value)))  # noqa: S704 (escaped)
 
 
 def _escaped(text: str) -> str:

@@ -38,7 +38,7 @@ def test_all_of_it_is_there(forest: Any, page: str) -> None:
     for name in ("error", "importances", "rules", "tree", "confusion", "prototypes"):
         assert f'<section id="{name}"' in page
     # No line ends before the sign of per cent.
-    assert forest.best_tree().summary in page.replace("\N{NO-BREAK SPACE}%", " %")
+    assert forest.best_tree().summary in page.replace("&nbsp;%", " %")
     assert page.count('<svg class="chart"') == 4
     assert "Otherwise, " in page
     assert "<img src=https" not in page
