@@ -294,21 +294,21 @@ def check_adult(figures, output):
     scores = figures["scores"]
     assert {name: (s.leaves, s.test) for name, s in scores.items() if "C" in name} == {
         "C4.5": (48, 0.8425),
-        "CART": (578, 0.793),
-        "CART, best price": (11, 0.837),
-        "CART, 1-se price": (6, 0.8345),
+        "CART": (572, 0.8025),
+        "CART, best price": (17, 0.8465),
+        "CART, 1-se price": (5, 0.835),
     }
     assert scores["ID3"].test == 0.7885
     assert scores["ID3, pruned by errors"].test == 0.814
-    assert figures["path"] == (189, 578)
+    assert figures["path"] == (187, 572)
     assert figures["policies"] == {
-        "largest": 0.8515,
-        "branch": 0.838,
-        "split": 0.8525,
-        "learned": 0.8425,
-        "surrogate": 0.852,
+        "largest": 0.853,
+        "branch": 0.844,
+        "split": 0.853,
+        "learned": 0.852,
+        "surrogate": 0.853,
     }
-    assert (figures["answer"], figures["agreement"]) == (">50K", exactly(0.9355))
+    assert (figures["answer"], figures["agreement"]) == (">50K", exactly(0.9235))
     brier = {name: score for name, (score, _) in figures["trusted"].items()}
     assert sorted(brier, key=brier.get) == [
         "CART, 20 cases a leaf",
@@ -316,13 +316,13 @@ def check_adult(figures, output):
         "C4.5",
         "CART",
     ]
-    assert figures["found"] == {"Female": exactly(33 / 65), "Male": exactly(247 / 436)}
+    assert figures["found"] == {"Female": exactly(29 / 65), "Male": exactly(227 / 436)}
     assert "3. capital-gain >= 5101 (it is 7688)" in output
 
 
 def check_credit(figures, output):
     assert figures["rows"] == (700, 300)
-    assert figures["scores"]["CART, best price"].test == exactly(233 / 300)
+    assert figures["scores"]["CART, best price"].test == exactly(234 / 300)
     costs = figures["costs"]
     assert min(costs, key=costs.get) == "CART, 20 cases a leaf, costs"
     assert figures["matrix"] == [[81, 9], [105, 105]]
