@@ -9,16 +9,23 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "shap/product_effects.hpp"
-#include "shap/shap_problem.hpp"
+#include "shap/tree_walk.hpp"
 
 namespace branchwise {
 
+// Groups and other rows have the sets of columns that they lack before the test of the frame, as
+// bits of positions in its `columns`.
+struct SetFrame : WalkFrame {
+    std::vector<uint64_t> lacking;
+    std::vector<uint64_t> partners;  // n_words_ of each group
+    std::vector<uint64_t> others_lacking;
+};
+
 // One for each thread: it has scratch.
-class SetShap {
+class SetShap : public TreeWalk<SetShap, SetFrame> {
   public:
     // Above, sums over all sets of columns take less time than partners one by one.
     static constexpr size_t most_partners = 512;
@@ -31,51 +38,16 @@ class SetShap {
     }
 
     explicit SetShap(const ShapProblem& problem)
-        : problem_(problem),
-          tests_(problem.tests),
-          lookup_(problem.n_columns),
+        : TreeWalk(problem),
           n_others_(problem.background->n_rows),
           n_words_((n_others_ + 63) / 64) {
         others_.resize(n_others_);
         for (uint32_t i = 0; i < n_others_; ++i) others_[i] = {i, 0};
     }
 
-    // Add the values of the rows to `out`; `go_on(work)` may say to give up.
-    template <typename GoOn>
-    bool add(const ShapRows& rows, double* out, const GoOn& go_on) {
-        rows_ = &rows;
-        out_ = out;
-        if (tests_.is_leaf(0)) return true;
-        begin();
-        size_t level = 1;
-        while (level) {
-            Frame& frame = *frames_[level - 1];
-            uint32_t outcome;
-            if (!tests_.next_outcome(frame.node, frame.next, outcome)) {
-                --level;
-                continue;
-            }
-            if (!go_on(frame.members.size() + n_others_ + 1)) return false;
-            level += descend(frame, outcome, level);
-        }
-        return true;
-    }
-
   private:
-    // A test on the way down. Groups and other rows have the sets of columns that they lack before
-    // the test, as bits of positions in `columns`, which has that of the test at `at`.
-    struct Frame {
-        uint32_t node, turn, next;
-        size_t at;
-        bool repeated;  // whether the path has tested the column before
-        std::vector<uint32_t> columns;
-        std::vector<uint64_t> lacking;
-        std::vector<uint64_t> partners;  // n_words_ of each group
-        std::vector<Member> members;
-        std::vector<uint32_t> outcomes;
-        std::vector<uint64_t> others_lacking;
-        std::vector<uint32_t> others_outcomes;
-    };
+    friend class TreeWalk<SetShap, SetFrame>;
+    using Frame = SetFrame;
 
     // The other rows after an outcome: what they lack, and which have the column of the test.
     struct Others {
@@ -91,38 +63,14 @@ class SetShap {
         const double* values;  // of the node where cases end
     };
 
-    void begin() {
-        Frame& root = frame_at(0);
-        root.columns.clear();
+    void begin(Frame& root) const {
         root.lacking.assign(1, 0);
         root.partners.assign(n_words_, 0);
         for (size_t i = 0; i < n_others_; ++i) root.partners[i / 64] |= uint64_t(1) << i % 64;
-        root.members.resize(rows_->n_rows);
-        for (uint32_t i = 0; i < rows_->n_rows; ++i) root.members[i] = {i, 0};
         root.others_lacking.assign(n_others_, 0);
-        enter(root, 0, 0);
     }
 
-    Frame& frame_at(size_t level) {
-        while (frames_.size() <= level) frames_.push_back(std::make_unique<Frame>());
-        return *frames_[level];
-    }
-
-    // Find the outcomes of a test, and settle those where nothing follows.
-    void enter(Frame& frame, uint32_t node, uint32_t turn) {
-        frame.node = node;
-        frame.turn = turn;
-        frame.next = 0;
-        const uint32_t column = tests_.column(node, turn);
-        const auto found = std::find(frame.columns.begin(), frame.columns.end(), column);
-        frame.at = size_t(found - frame.columns.begin());
-        frame.repeated = found != frame.columns.end();
-        if (!frame.repeated) frame.columns.push_back(column);
-        tests_.find_outcomes(node, turn, *rows_, frame.members, lookup_, frame.outcomes);
-        tests_.find_outcomes(node, turn, *problem_.background, others_, lookup_,
-                             frame.others_outcomes);
-        settle(frame);
-    }
+    const std::vector<Member>& others_of(const Frame&) const { return others_; }
 
     // Runs of numbers that are added up end with a whole step.
     static constexpr size_t step_ = 4;
@@ -132,7 +80,7 @@ class SetShap {
         to.lacking.resize(n_others_);
         to.have.assign(n_words_, 0);
         for (size_t i = 0; i < n_others_; ++i) {
-            const uint64_t fails = frame.others_outcomes[i] != outcome;
+            const uint64_t fails = frame.other_outcomes[i] != outcome;
             to.lacking[i] = frame.others_lacking[i] | fails << frame.at;
             to.have[i / 64] |= (~(to.lacking[i] >> frame.at) & 1) << i % 64;
         }
@@ -140,9 +88,7 @@ class SetShap {
 
     void take_others_at(const Frame& frame, uint32_t outcome, OthersAtEnd& to) const {
         take_others(frame, outcome, to);
-        const uint32_t node =
-            outcome == stops_here ? frame.node : tests_.child(frame.node, outcome);
-        to.values = problem_.node_values + node * problem_.n_outputs;
+        to.values = values_at(frame, outcome);
         const size_t length = padded(frame.columns.size());
         to.lacks.resize(n_others_ * length);
         to.n_lacking.resize(n_others_);
@@ -165,27 +111,12 @@ class SetShap {
         return any;
     }
 
-    // Go on to a test, if a row can get there; returns whether it can.
-    bool descend(const Frame& frame, uint32_t outcome, size_t level) {
-        if (outcome == next_surrogate && !any(frame, next_surrogate)) return false;
-        Frame& next = frame_at(level);  // frames do not move
+    bool take_along(const Frame& frame, uint32_t outcome, Frame& next) {
         take_others(frame, outcome, taken_);
         refine(frame, outcome, next);
         if (next.members.empty()) return false;
         next.others_lacking.swap(taken_.lacking);
-        next.columns = frame.columns;
-        if (outcome == next_surrogate)
-            enter(next, frame.node, frame.turn + 1);
-        else
-            enter(next, tests_.child(frame.node, outcome), 0);
         return true;
-    }
-
-    static bool any(const Frame& frame, uint32_t outcome) {
-        const auto among = [&](const std::vector<uint32_t>& all) {
-            return std::find(all.begin(), all.end(), outcome) != all.end();
-        };
-        return among(frame.outcomes) || among(frame.others_outcomes);
     }
 
     // Group the rows after an outcome. Those without partners are left out.
@@ -222,10 +153,7 @@ class SetShap {
 
     // Add the values of the outcomes where cases end: leaves, and stopping here.
     void settle(const Frame& frame) {
-        ends_.clear();
-        for (uint32_t branch = 0; branch < tests_.n_children(frame.node); ++branch)
-            if (tests_.is_leaf(tests_.child(frame.node, branch))) ends_.push_back(branch);
-        if (any(frame, stops_here)) ends_.push_back(stops_here);
+        find_ends(frame, any(frame, stops_here));
         if (ends_.empty()) return;
         if (others_at_.size() < ends_.size()) others_at_.resize(ends_.size());
         const size_t width = frame.columns.size();
@@ -237,13 +165,11 @@ class SetShap {
         n_made_ = 0;
         position_.resize(width);
         for (uint32_t i = 0; i < width; ++i) position_[i] = dense_ ? frame.columns[i] : i;
-        const size_t n_slots = tests_.n_children(frame.node) + 3;
-        sums_of_.assign(n_slots * frame.lacking.size(), unknown_);
+        sums_of_.assign(n_slots(frame) * frame.lacking.size(), unknown_);
         for (size_t i = 0; i < frame.members.size(); ++i) {
             const Member member = frame.members[i];
             const uint32_t found = frame.outcomes[i];
-            const size_t slot = found < next_surrogate ? found + 3 : found - next_surrogate;
-            uint32_t& sum = sums_of_[member.group * n_slots + slot];
+            uint32_t& sum = sums_of_[member.group * n_slots(frame) + slot_of(found)];
             if (sum == unknown_) sum = make_sum(frame, member.group, found);
             if (sum != dead_) add_to_row(frame, member.row, &sums_[sum * n_sums_]);
         }
@@ -318,19 +244,13 @@ class SetShap {
 
     static constexpr uint32_t unknown_ = ~uint32_t(0), dead_ = unknown_ - 1;
 
-    const ShapProblem& problem_;
-    const ColumnTests& tests_;
-    const ShapRows* rows_ = nullptr;
-    double* out_ = nullptr;
-    std::vector<std::unique_ptr<Frame>> frames_;
-    std::vector<std::vector<uint32_t>> lookup_;
     const WholeWeights weights_;
     const size_t n_others_, n_words_;
     std::vector<Member> others_;
     GroupIndex index_;
     Others taken_;
     std::vector<OthersAtEnd> others_at_;
-    std::vector<uint32_t> new_groups_, ends_, sums_of_;
+    std::vector<uint32_t> new_groups_, sums_of_;
     std::vector<uint64_t> partners_;
     std::vector<uint32_t> position_;
     std::vector<double> sums_;

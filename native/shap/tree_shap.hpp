@@ -8,114 +8,45 @@
 
 #pragma once
 
-#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <vector>
 
-#include "shap/column_tests.hpp"
 #include "shap/product_effects.hpp"
-#include "shap/shap_problem.hpp"
+#include "shap/tree_walk.hpp"
 
 namespace branchwise {
 
-// One for each thread: it has scratch.
-class TreeShap {
-  public:
-    explicit TreeShap(const ShapProblem& problem)
-        : problem_(problem), tests_(problem.tests), lookup_(problem.n_columns) {}
+// `groups` are those of before the test of the frame.
+struct FactorFrame : WalkFrame {
+    FactorGroups groups;
+    OtherGroups others;
+    std::vector<Member> other_members;
+};
 
-    // Add the values of the rows to `out`; `go_on(work)` may say to give up.
-    template <typename GoOn>
-    bool add(const ShapRows& rows, double* out, const GoOn& go_on) {
-        rows_ = &rows;
-        out_ = out;
-        if (tests_.is_leaf(0)) return true;
-        begin();
-        size_t level = 1;
-        while (level) {
-            Frame& frame = *frames_[level - 1];
-            uint32_t outcome;
-            if (!tests_.next_outcome(frame.node, frame.next, outcome)) {
-                --level;
-                continue;
-            }
-            if (!go_on(frame.members.size() + frame.other_members.size() + 1)) return false;
-            level += descend(frame, outcome, level);
-        }
-        return true;
-    }
+// One for each thread: it has scratch.
+class TreeShap : public TreeWalk<TreeShap, FactorFrame> {
+  public:
+    explicit TreeShap(const ShapProblem& problem) : TreeWalk(problem) {}
 
   private:
-    // A test on the way down. `groups` are those of before the test; `columns` are those on the
-    // path, that of the test among them, at `at`.
-    struct Frame {
-        uint32_t node, turn, next;
-        size_t at;
-        std::vector<uint32_t> columns;
-        FactorGroups groups;
-        std::vector<Member> members;
-        std::vector<uint32_t> outcomes;
-        OtherGroups others;
-        std::vector<Member> other_members;
-        std::vector<uint32_t> other_outcomes;
-    };
+    friend class TreeWalk<TreeShap, FactorFrame>;
+    using Frame = FactorFrame;
 
-    void begin() {
-        Frame& root = frame_at(0);
-        root.columns.clear();
+    void begin(Frame& root) const {
         root.groups.begin();
-        root.members.resize(rows_->n_rows);
-        for (uint32_t i = 0; i < rows_->n_rows; ++i) root.members[i] = {i, 0};
         root.others.groups.begin();
         root.other_members.resize(problem_.background ? problem_.background->n_rows : 0);
         for (uint32_t i = 0; i < root.other_members.size(); ++i) root.other_members[i] = {i, 0};
-        enter(root, 0, 0);
     }
 
-    Frame& frame_at(size_t level) {
-        while (frames_.size() <= level) frames_.push_back(std::make_unique<Frame>());
-        return *frames_[level];
-    }
+    const std::vector<Member>& others_of(const Frame& frame) const { return frame.other_members; }
 
-    // Find the outcomes of a test, and settle those where nothing follows.
-    void enter(Frame& frame, uint32_t node, uint32_t turn) {
-        frame.node = node;
-        frame.turn = turn;
-        frame.next = 0;
-        const uint32_t column = tests_.column(node, turn);
-        const auto found = std::find(frame.columns.begin(), frame.columns.end(), column);
-        frame.at = size_t(found - frame.columns.begin());
-        if (found == frame.columns.end()) frame.columns.push_back(column);
-        tests_.find_outcomes(node, turn, *rows_, frame.members, lookup_, frame.outcomes);
-        if (problem_.background)
-            tests_.find_outcomes(node, turn, *problem_.background, frame.other_members, lookup_,
-                                 frame.other_outcomes);
-        settle(frame);
-    }
-
-    // Go on to a test, if a row can get there; returns whether it can.
-    bool descend(const Frame& frame, uint32_t outcome, size_t level) {
-        if (outcome == next_surrogate && !any(frame, next_surrogate)) return false;
-        Frame& next = frame_at(level);  // frames do not move
+    bool take_along(const Frame& frame, uint32_t outcome, Frame& next) {
         take_others(frame, outcome, next.others, &next.other_members);
         if (!next.others.groups.size()) return false;
         refine(frame, frame.groups, frame.members, frame.outcomes, outcome, next.groups,
                &next.members, &next.others.groups);
-        if (next.members.empty()) return false;
-        next.columns = frame.columns;
-        if (outcome == next_surrogate)
-            enter(next, frame.node, frame.turn + 1);
-        else
-            enter(next, tests_.child(frame.node, outcome), 0);
-        return true;
-    }
-
-    static bool any(const Frame& frame, uint32_t outcome) {
-        const auto among = [&](const std::vector<uint32_t>& all) {
-            return std::find(all.begin(), all.end(), outcome) != all.end();
-        };
-        return among(frame.outcomes) || among(frame.other_outcomes);
+        return !next.members.empty();
     }
 
     // The factor of an outcome: 0, 1 or (2) the share of its branch.
@@ -209,12 +140,9 @@ class TreeShap {
 
     // Add the values of the outcomes where cases end: leaves, and stopping here.
     void settle(Frame& frame) {
-        ends_.clear();
-        for (uint32_t branch = 0; branch < tests_.n_children(frame.node); ++branch)
-            if (tests_.is_leaf(tests_.child(frame.node, branch))) ends_.push_back(branch);
-        if (any(frame, stops_here) ||
-            (!problem_.background && tests_.training_share(frame.node, stops_here) > 0))
-            ends_.push_back(stops_here);
+        const bool some_stop = any(frame, stops_here);
+        find_ends(frame, some_stop || (!problem_.background &&
+                                       tests_.training_share(frame.node, stops_here) > 0));
         if (ends_.empty()) return;
         if (others_at_.size() < ends_.size()) others_at_.resize(ends_.size());
         for (size_t e = 0; e < ends_.size(); ++e) {
@@ -229,12 +157,10 @@ class TreeShap {
         // Most columns, or all: as a run, which is added faster.
         dense_ = !problem_.pairs && problem_.n_columns <= 2 * width;
         n_sums_ = (dense_ ? problem_.n_columns : n_effects_) * problem_.n_outputs;
-        const size_t n_slots = tests_.n_children(frame.node) + 3;
-        sums_of_.assign(n_slots * frame.groups.size(), unknown_);
+        sums_of_.assign(n_slots(frame) * frame.groups.size(), unknown_);
         for (size_t i = 0; i < frame.members.size(); ++i) {
             const uint32_t found = frame.outcomes[i], group = frame.members[i].group;
-            const size_t slot = found < next_surrogate ? found + 3 : found - next_surrogate;
-            size_t& sum = sums_of_[group * n_slots + slot];
+            size_t& sum = sums_of_[group * n_slots(frame) + slot_of(found)];
             if (sum == unknown_) sum = make_sum(frame, group, found);
             if (sum != nothing_) add_to_row(frame, frame.members[i].row, sums_.data() + sum);
         }
@@ -249,9 +175,7 @@ class TreeShap {
             if (effects == nothing_) continue;
             if (!some) sums_.resize(start + n_sums_, 0.0);
             some = true;
-            const uint32_t node =
-                ends_[e] == stops_here ? frame.node : tests_.child(frame.node, ends_[e]);
-            const double* values = problem_.node_values + node * n;
+            const double* values = values_at(frame, ends_[e]);
             for (size_t i = 0; i < n_effects_; ++i) {
                 double* sum = sums_.data() + start + (dense_ ? frame.columns[i] : i) * n;
                 for (size_t k = 0; k < n; ++k) sum[k] += effects_[effects + i] * values[k];
@@ -305,16 +229,10 @@ class TreeShap {
     static constexpr size_t unknown_ = ~size_t(0), nothing_ = unknown_ - 1;
     static constexpr uint32_t dead_ = ~uint32_t(0) - 1;
 
-    const ShapProblem& problem_;
-    const ColumnTests& tests_;
-    const ShapRows* rows_ = nullptr;
-    double* out_ = nullptr;
-    std::vector<std::unique_ptr<Frame>> frames_;
-    std::vector<std::vector<uint32_t>> lookup_;
     GroupIndex index_;
     ProductEffects products_;
     std::vector<double> line_;
-    std::vector<uint32_t> new_groups_, ends_;
+    std::vector<uint32_t> new_groups_;
     std::vector<Member> spare_;
     std::vector<PreparedOthers> others_at_;
     size_t n_effects_ = 0, n_sums_ = 0;

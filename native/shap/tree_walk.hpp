@@ -1,0 +1,144 @@
+// A walk over a tree that takes rows along, all of them to every branch: what both ways to add up
+// Shapley values (tree_shap.hpp, set_shap.hpp) have in common.
+
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "shap/factor_groups.hpp"
+#include "shap/shap_problem.hpp"
+
+namespace branchwise {
+
+// A test on the way down. `columns` are those on the path, that of the test among them, at `at`.
+struct WalkFrame {
+    uint32_t node, turn, next;
+    size_t at;
+    bool repeated;  // whether the path has tested the column before
+    std::vector<uint32_t> columns;
+    std::vector<Member> members;
+    std::vector<uint32_t> outcomes, other_outcomes;  // of rows, and of the background
+};
+
+// `Shap` has the groups of rows, in frames of its own:
+// - `begin(root)` makes those of all rows;
+// - `others_of(frame)` are the rows of the background that are taken along;
+// - `take_along(frame, outcome, next)` takes rows to an outcome, and returns whether any can get
+//   there;
+// - `settle(frame)` adds the values of the outcomes where cases end.
+template <typename Shap, typename Frame>
+class TreeWalk {
+  public:
+    // Add the values of the rows to `out`; `go_on(work)` may say to give up.
+    template <typename GoOn>
+    bool add(const ShapRows& rows, double* out, const GoOn& go_on) {
+        rows_ = &rows;
+        out_ = out;
+        if (tests_.is_leaf(0)) return true;
+        begin();
+        size_t level = 1;
+        while (level) {
+            Frame& frame = *frames_[level - 1];
+            uint32_t outcome;
+            if (!tests_.next_outcome(frame.node, frame.next, outcome)) {
+                --level;
+                continue;
+            }
+            if (!go_on(frame.members.size() + shap().others_of(frame).size() + 1)) return false;
+            level += descend(frame, outcome, level);
+        }
+        return true;
+    }
+
+  protected:
+    explicit TreeWalk(const ShapProblem& problem)
+        : problem_(problem), tests_(problem.tests), lookup_(problem.n_columns) {}
+
+    static bool any(const Frame& frame, uint32_t outcome) {
+        const auto among = [&](const std::vector<uint32_t>& all) {
+            return std::find(all.begin(), all.end(), outcome) != all.end();
+        };
+        return among(frame.outcomes) || among(frame.other_outcomes);
+    }
+
+    // The outcomes of a test where cases end: leaves, and, if any do, stopping here.
+    void find_ends(const Frame& frame, bool stop_here) {
+        ends_.clear();
+        for (uint32_t branch = 0; branch < tests_.n_children(frame.node); ++branch)
+            if (tests_.is_leaf(tests_.child(frame.node, branch))) ends_.push_back(branch);
+        if (stop_here) ends_.push_back(stops_here);
+    }
+
+    // The values of the node where an outcome ends.
+    const double* values_at(const Frame& frame, uint32_t end) const {
+        const uint32_t node = end == stops_here ? frame.node : tests_.child(frame.node, end);
+        return problem_.node_values + node * problem_.n_outputs;
+    }
+
+    // Outcomes of a test as numbers below `n_slots`.
+    size_t n_slots(const Frame& frame) const { return tests_.n_children(frame.node) + 3; }
+    static size_t slot_of(uint32_t found) {
+        return found < next_surrogate ? found + 3 : found - next_surrogate;
+    }
+
+    const ShapProblem& problem_;
+    const ColumnTests& tests_;
+    double* out_ = nullptr;
+    std::vector<uint32_t> ends_;
+
+  private:
+    Shap& shap() { return static_cast<Shap&>(*this); }
+
+    void begin() {
+        Frame& root = frame_at(0);
+        root.columns.clear();
+        root.members.resize(rows_->n_rows);
+        for (uint32_t i = 0; i < rows_->n_rows; ++i) root.members[i] = {i, 0};
+        shap().begin(root);
+        enter(root, 0, 0);
+    }
+
+    Frame& frame_at(size_t level) {
+        while (frames_.size() <= level) frames_.push_back(std::make_unique<Frame>());
+        return *frames_[level];
+    }
+
+    // Find the outcomes of a test, and settle those where nothing follows.
+    void enter(Frame& frame, uint32_t node, uint32_t turn) {
+        frame.node = node;
+        frame.turn = turn;
+        frame.next = 0;
+        const uint32_t column = tests_.column(node, turn);
+        const auto found = std::find(frame.columns.begin(), frame.columns.end(), column);
+        frame.at = size_t(found - frame.columns.begin());
+        frame.repeated = found != frame.columns.end();
+        if (!frame.repeated) frame.columns.push_back(column);
+        tests_.find_outcomes(node, turn, *rows_, frame.members, lookup_, frame.outcomes);
+        if (problem_.background)
+            tests_.find_outcomes(node, turn, *problem_.background, shap().others_of(frame), lookup_,
+                                 frame.other_outcomes);
+        shap().settle(frame);
+    }
+
+    // Go on to a test, if a row can get there; returns whether it can.
+    bool descend(const Frame& frame, uint32_t outcome, size_t level) {
+        if (outcome == next_surrogate && !any(frame, next_surrogate)) return false;
+        Frame& next = frame_at(level);  // frames do not move
+        if (!shap().take_along(frame, outcome, next)) return false;
+        next.columns = frame.columns;
+        if (outcome == next_surrogate)
+            enter(next, frame.node, frame.turn + 1);
+        else
+            enter(next, tests_.child(frame.node, outcome), 0);
+        return true;
+    }
+
+    const ShapRows* rows_ = nullptr;
+    std::vector<std::unique_ptr<Frame>> frames_;
+    std::vector<std::vector<uint32_t>> lookup_;
+};
+
+}  // namespace branchwise
