@@ -1,4 +1,4 @@
-"""Forests and boosting on the command line: fit, predict, evaluate, tune."""
+"""Forests, boosting and rules on the command line: fit, predict, evaluate, tune."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from branchwise import (
     ID3Classifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RuleClassifier,
     datasets,
 )
 from branchwise.ensemble.ensemble import Ensemble
@@ -95,6 +96,19 @@ def test_the_file_is_that_of_the_estimator(car: Path, tmp_path: Path) -> None:
             "-a forest --n-estimators 3 --splitter random --ccp-alpha 0.001",
             RandomForestClassifier(n_estimators=3, splitter="random", ccp_alpha=0.001),
         ),
+        (
+            (
+                "-a rules --n-estimators 3 --max-rules 7 --rule-cost 0.5 "
+                "--random-state 2 --class-weight acc=2"
+            ),
+            RuleClassifier(
+                n_estimators=3,
+                max_rules=7,
+                rule_cost=0.5,
+                random_state=2,
+                class_weight={"acc": 2},
+            ),
+        ),
     ],
 )
 def test_ensembles_are_those_of_the_estimators(
@@ -128,7 +142,7 @@ def test_gradients_of_numbers(tmp_path: Path) -> None:
 
 
 def test_comparison_and_search(car: Path, tmp_path: Path) -> None:
-    names = "id3,c4.5,cart,forest,boosted,gradient,sklearn"
+    names = "id3,c4.5,cart,forest,boosted,gradient,rules,sklearn"
     given = ["-t", "class", "--cv", "2", "--n-estimators", "2", "--format", "json"]
     code, out, err = run("evaluate", str(car), "--compare", names, *given)
     assert code == 0, err
@@ -266,6 +280,10 @@ def test_numbers(tmp_path: Path) -> None:
             "-a forest --pruning reduced-error",
             "pruning='reduced-error' needs rows to prune with, for single trees.",
         ),
+        ("-a rules --regression", "--algorithm rules predicts classes."),
+        ("-a rules --max-depth 3", "--max-depth applies only to --algorithm id3 or"),
+        ("-a rules --rule-cost -1", "Invalid value for '--rule-cost'"),
+        ("-a forest --max-rules 3", "--max-rules applies only to --algorithm rules."),
         (
             "-a forest --n-estimators 0",
             "Invalid value for '--n-estimators'",
@@ -291,6 +309,7 @@ def models_in_files(tmp_path_factory: Any) -> Path:
         ("forest", RandomForestClassifier(n_estimators=3)),
         ("boosted", BoostedClassifier(n_estimators=3, base="cart", max_depth=1)),
         ("gradient", GradientBoostingClassifier(n_estimators=3)),
+        ("votes", RuleClassifier(rule_cost=0.1)),
         ("tree", ID3Classifier()),
     ):
         estimator.fit(tennis.X, tennis.y).model_.save(folder / f"{name}.json")
@@ -320,6 +339,19 @@ def models_in_files(tmp_path_factory: Any) -> Path:
         ("export boosted.json --to json --tree 1", '"format"'),
         ("predict gradient.json tennis.csv", "prediction\n"),
         ("evaluate boosted.json tennis.csv -t play", "accuracy "),
+        ("show votes.json", "1. If outlook is "),
+        ("show votes.json", "Before any vote, the scores are: "),
+        ("show votes.json --style markdown", "1. If outlook is "),
+        ("show votes.json --style html", "How much they cover"),
+        ("show votes.json --format json", '"voting": true'),
+        ("show votes.json --rules", "if outlook = "),
+        ("rules votes.json", "; vote "),
+        ("rules votes.json --class no --sort coverage --format csv", ",vote\n"),
+        ("explain votes.json tennis.csv --row 1", "Of 5 rules 2 hold:"),
+        ("explain votes.json tennis.csv --level 0.5", "50 % interval"),
+        ("explain votes.json tennis.csv --row 1 --shap", "Row 1\nShapley values"),
+        ("predict votes.json tennis.csv --proba", "prediction,"),
+        ("evaluate votes.json tennis.csv -t play", "accuracy "),
     ],
 )
 def test_files_of_ensembles(line: str, expected: str, models: Path) -> None:
@@ -354,6 +386,26 @@ def test_what_ensembles_do_not_have(line: str, expected: str, models: Path) -> N
     assert expected in " ".join(err.split())
     if "tree.json" not in line and "--tree" not in line and "boosted" not in line:
         assert "holds an ensemble of 3 trees, and a single tree is needed" in err
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("what-if votes.json tennis.csv", "holds rules that vote, and a single tree"),
+        ("view votes.json --no-open", "branchwise show MODEL -o page.html writes a"),
+        ("diff tree.json votes.json", "holds rules that vote, and a single tree"),
+        ("prune votes.json --collapse 1", "branchwise rules lists them"),
+        ("rules votes.json --no-simplify", "--no-simplify has no effect on rules that"),
+        ("rules votes.json --class maybe", "--class must be one of 'no', 'yes'"),
+        ("steps tennis.csv -t play -a rules", "'rules' is not one of 'id3', 'c4.5'"),
+    ],
+)
+def test_what_rules_that_vote_do_not_have(
+    line: str, expected: str, models: Path
+) -> None:
+    code, _, err = run(*_with_folder(line, models))
+    assert code == 2
+    assert expected in " ".join(err.split())
 
 
 def _with_folder(line: str, folder: Path) -> list[str]:

@@ -316,6 +316,8 @@ ENSEMBLES = {
     "--subsample": Row("--subsample 0.5", GRADIENT),
     "--n-iter-no-change": Row("--n-iter-no-change 1", "-a gradient --max-depth 1"),
     "--tol": Row("--tol 9", "-a gradient --n-iter-no-change 1"),
+    "--max-rules": Row("--max-rules 1", "-a rules"),
+    "--rule-cost": Row("--rule-cost 2", "-a rules"),
 }
 #: Options of several subcommands that do the same there.
 SHARED = {

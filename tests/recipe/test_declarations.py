@@ -16,6 +16,7 @@ from branchwise import (
     ID3Classifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RuleClassifier,
 )
 from branchwise.cli.options.ensemble_growing import ensemble_recipe
 from branchwise.errors import ParameterError
@@ -44,6 +45,7 @@ ENSEMBLES = {
     "boosted": BoostedClassifier,
     "gradient": GradientBoostingClassifier,
     "gradient --regression": GradientBoostingRegressor,
+    "rules": RuleClassifier,
 }
 #: Parameters of estimators of ensembles that the command line has no use for.
 OF_PYTHON = {"oob_score", "warm_start"}

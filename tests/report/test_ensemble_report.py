@@ -16,6 +16,7 @@ from branchwise import (
     GradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
+    RuleClassifier,
     datasets,
 )
 from branchwise.evaluation import cross_validated
@@ -97,6 +98,22 @@ def test_boosting(estimator: Any, rounds: int) -> None:
     accuracy = sections["evaluation"]["scores"]["accuracy"]["mean"]
     assert sections["error_by_trees"]["errors"][-1] == pytest.approx(1 - accuracy)
     assert sections["rules"] is sections["best_tree"] is None
+
+
+def test_rules_that_vote() -> None:
+    found = make_report(IRIS.X, IRIS.y, RuleClassifier(), hold_out=0.3)
+    sections, page = found.sections, found.to_html()
+    rules = found.model.voting_rules()
+    assert sections["model"]["leaves"] == len(rules)
+    assert [rule["vote"] for rule in sections["rules"]["rules"]] == list(rules.votes)
+    assert sections["error_by_trees"]["errors"] == []
+    assert "by a rule set grown from the others" in page
+    assert f"A set of {len(rules)} rules predicts" in page
+    assert "rule_set = RuleClassifier()" in page
+    for title in ("The rules", "How much they cover", "Which rules overlap"):
+        assert f"{title}</h2>" in page
+    assert " needs</h2>" not in page
+    assert "of the rule sets tested" in page
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,9 @@ def explain(
         model = tree_of(model, model_path, tree)
     corrects = False
     if not isinstance(model, Model):
-        corrects = model.recipe.method != "forest"
+        method = model.recipe.method
+        # Rules that vote are explained by those that hold, or by Shapley values alone.
+        corrects = method != "forest" and (method != "rules" or shap)
         if corrects and not shap:
             raise ParameterError(
                 f"{model_path} holds boosted trees, which correct each other: the way "
@@ -82,10 +84,10 @@ def explain(
             return
         explained = rows.model.explain(rows.rows, level, shap=shap, background=others)
     if not isinstance(explained, Explanations):
-        values = explained.shap
-        if values is not None:
-            values = replace(values, rows=(rows.first,))
-        explained = replace(explained, row=rows.first, shap=values)
+        explained = replace(explained, row=rows.first)
+        if getattr(explained, "shap", None) is not None:
+            values = replace(explained.shap, rows=(rows.first,))
+            explained = replace(explained, shap=values)
     print_written(explained, output_format)
 
 
@@ -128,7 +130,7 @@ def what_if(
         row = row or 0
     rows = read_rows(model, table_path, row, settings, inputs)
     names = model.schema.names
-    label = None if target is None else class_written(model, target)
+    label = None if target is None else class_written(model.schema, target)
     result = rows.model.what_if(
         rows.rows,
         target if label is None else label,

@@ -72,7 +72,7 @@ def fit(
     data_hash: bool = options.SHARED.flag("--data-hash"),
     reading: Reading,
 ) -> None:
-    """Grow a tree, a forest or boosted trees from a table; write a model file."""
+    """Grow a tree, a forest, boosted trees or rules; write a model file."""
     growth["order"] = [*(growth["order"] or ()), *kept.orders] or None
     options = dict(locals()) | growth | ensembles | engines
     validation = growth["validation"]
@@ -236,6 +236,8 @@ def _fitted(
 
 def _growing(recipe: Recipe | EnsembleRecipe) -> str:
     """Say what is being grown."""
+    if isinstance(recipe, EnsembleRecipe) and recipe.method == "rules":
+        return "Finding rules"
     return "Growing the tree" + ("" if isinstance(recipe, Recipe) else "s")
 
 
@@ -244,5 +246,6 @@ def _size(recipe: Recipe | EnsembleRecipe, n: int) -> str:
     if isinstance(recipe, Recipe):
         return f"{n:,} nodes"
     # Gradient boosting has several trees a round where there are many classes.
-    most = "" if recipe.method == "gradient" else f" of {recipe.n_estimators:,}"
+    fewer = recipe.method in ("gradient", "rules")  # rules stop at many leaves
+    most = "" if fewer else f" of {recipe.n_estimators:,}"
     return f"{n:,}{most} trees"

@@ -1,14 +1,14 @@
-"""``branchwise rules``: the rules of a tree as sentences."""
+"""``branchwise rules``: the rules of a tree, or rules that vote, as sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from branchwise.cli import options
 from branchwise.cli.options import Page, check_idle, check_without_table, takes
 from branchwise.cli.support import open_output, print_json, print_lines
-from branchwise.cli.support.models import open_tree
+from branchwise.cli.support.models import open_any, open_tree, tree_of
 from branchwise.cli.support.rows import (
     Inputs,
     KnownRows,
@@ -18,12 +18,15 @@ from branchwise.cli.support.rows import (
     located,
     read_known_rows,
 )
-from branchwise.data.table_schema import Value
+from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.files.write_table import write_columns
 from branchwise.model import Model
 from branchwise.rules.rule_list import RuleList, RuleTable
 from branchwise.rules.rule_set import Rules
+
+if TYPE_CHECKING:
+    from branchwise.ensemble.ensemble import Ensemble
 
 _PAGE = Page("rules")
 _FORMATS = ("text", "markdown", "json", "csv")
@@ -64,8 +67,8 @@ def rules(
             "was grown from.",
         )
         check_without_table(inputs.reading, "--generalise", None)
-        model = open_tree(model_path, tree, _OF_FORESTS)
-        _print_rules(_plain(model, simplify is not False, label, sort), output_format)
+        found = _found(open_any(model_path), model_path, tree, simplify)
+        _print_rules(_chosen(found, label, sort), output_format)
         return
     _check_with_rows(simplify, label, sort)
     check_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
@@ -104,21 +107,34 @@ def _check_with_rows(
         )
 
 
-def _plain(model: Model, simplify: bool, label: str | None, sort: str | None) -> Rules:
-    found = model.rules(simplify=simplify)
+def _found(
+    model: Model | Ensemble, path: str, tree: int | None, simplify: bool | None
+) -> Rules:
+    """Return the rules of a tree, or those that vote."""
+    votes = not isinstance(model, Model) and model.recipe.method == "rules"
+    if tree is None and votes:
+        check_idle(
+            {"--no-simplify": simplify is False},
+            "on rules that vote, which are no paths of a tree. Leave it out.",
+        )
+        return cast("Ensemble", model).voting_rules()
+    return tree_of(model, path, tree, _OF_FORESTS).rules(simplify=simplify is not False)
+
+
+def _chosen(found: Rules, label: str | None, sort: str | None) -> Rules:
     if label is not None:
-        found = found.for_class(_class_called(model, label))
+        found = found.for_class(_class_called(found.schema, label))
     return found if sort is None else found.sort_by(sort)
 
 
-def _class_called(model: Model, text: str) -> Value:
+def _class_called(schema: Schema, text: str) -> Value:
     """Return the class that is written like this."""
-    classes = model.schema.classes
+    classes = schema.classes
     if not classes:
         raise ParameterError(
             "--class needs a model that predicts classes. This one predicts numbers."
         )
-    label = class_written(model, text)
+    label = class_written(schema, text)
     if label is None:
         raise ParameterError(
             f"--class must be one of {quoted(classes, 20)}. Got {text!r} instead."

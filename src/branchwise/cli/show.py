@@ -131,14 +131,20 @@ def _show_ensemble(
     given: Mapping[str, object],
     output: str | None,
 ) -> None:
-    """Print a summary of an ensemble, as text, Markdown, JSON or a page."""
-    summary = ensemble.summary()
+    """Print a summary of an ensemble, as text, Markdown, JSON or a page.
+
+    Of rules that vote, all of them.
+    """
+    votes = ensemble.recipe.method == "rules"
+    found = ensemble.voting_rules() if votes else ensemble.summary()
     writers: dict[str, Callable[[], str]] = {
-        "--format json": summary.to_json,
-        "--style quinlan": summary.to_text,
-        "--style markdown": summary.to_markdown,
+        "--format json": found.to_json,
+        "--style quinlan": found.to_text,
+        "--style markdown": found.to_markdown,
         "--style html": lambda: ensemble.to_html() or "",
     }
+    if votes:
+        writers["--rules"] = lambda: "\n".join(map(str, ensemble.voting_rules()))
     limits = ("--max-depth", "--max-nodes", "--empty-branches")
     limit = next((name for name in limits if given[name] not in (None, False)), None)
     if shown not in writers or limit or given["--style"] == "quinlan":
@@ -150,7 +156,7 @@ def _show_ensemble(
             "{last:,}. Without it a summary is shown, as text, Markdown, JSON or HTML.",
         )
     print_lines([writers[shown]()], output)
-    if shown == "--style quinlan" and output is None:
+    if shown == "--style quinlan" and output is None and not votes:
         last = len(ensemble) - 1
         print_lines(["", f"--tree N shows a tree: 0 to {last:,}."])
 
@@ -287,11 +293,12 @@ def report_model(
     if output == STANDARD_STREAM:
         return  # it has the model, which is JSON already
     if not isinstance(model, Model):
-        summary = model.summary()
+        votes = model.recipe.method == "rules"
+        found = model.voting_rules() if votes else model.summary()
         if output_format == "json":
-            print_lines([summary.to_json()])
+            print_lines([found.to_json()])
         elif output is None:
-            print_lines([str(summary)])
+            print_lines([found.to_text()])
     elif output_format == "json":
         print_json(described(model))
     elif output is None:

@@ -331,13 +331,13 @@ class Ensemble(SavedTrees):
     def _explain_votes(
         self, X: object, level: float, shap: bool, background: object
     ) -> VoteExplanation | Explanations:
-        check_level(level)
+        level = check_level(level)
         if shap or background is not None:
             raise ParameterError(
                 "explain of rules that vote tells which of them hold, without Shapley "
                 "values. Leave out shap and background; use shap(X)."
             )
-        return explain_votes(self, X)
+        return explain_votes(self, X, level)
 
     def voting_rules(self) -> VotingRules:
         """Return the rules of an ensemble of rules that vote, and their votes.

@@ -34,6 +34,7 @@ from branchwise.estimators.boosting import (
 from branchwise.estimators.ensemble import EnsembleEstimator
 from branchwise.estimators.fitted import FittedEstimator
 from branchwise.estimators.forest import RandomForestClassifier, RandomForestRegressor
+from branchwise.estimators.rules import RuleClassifier
 from branchwise.evaluation.trials import candidate_key
 
 #: Every comparison has it: the most frequent class, or the mean.
@@ -48,6 +49,7 @@ CLASSIFIERS: Mapping[str, type[FittedEstimator]] = {
     "forest": RandomForestClassifier,
     "boosted": BoostedClassifier,
     "gradient": GradientBoostingClassifier,
+    "rules": RuleClassifier,
 }
 REGRESSORS: Mapping[str, type[FittedEstimator]] = {
     "cart": CARTRegressor,
@@ -64,7 +66,7 @@ def candidate(name: str, regression: bool = False, **parameters: Any) -> Any:
     ----------
     name : str
         Which algorithm: "id3", "c4.5", "cart", "forest", "boosted", "gradient",
-        "sklearn" (its tree) or "baseline".
+        "rules", "sklearn" (its tree) or "baseline".
     regression : bool
         Whether numbers are to be predicted.
     **parameters : object
@@ -142,9 +144,13 @@ def is_regression(estimator: Any, called: str = "estimator") -> bool:
 def size_of(fitted: Any) -> tuple[float, float]:
     """Return the leaves and the depth of a fitted tree; NaN for what is none.
 
-    Of an ensemble, all leaves and the depth of the deepest tree.
+    Of an ensemble, all leaves and the depth of the deepest tree; of rules that vote
+    their number and the most conditions.
     """
     last = fitted[-1] if hasattr(fitted, "steps") else fitted
+    if isinstance(last, RuleClassifier):
+        sizes = [len(rule.conditions) for rule in last.rules()]
+        return float(len(sizes)), float(max(sizes, default=0))
     if isinstance(last, EnsembleEstimator):
         trees = last.model_.trees
         depth = max(tree.max_depth for tree in trees)
@@ -207,6 +213,9 @@ _GRIDS: dict[type, list[_Values]] = {
     ],
     GradientBoostingClassifier: [_GRADIENT],
     GradientBoostingRegressor: [_GRADIENT],
+    RuleClassifier: [
+        {"rule_cost": (0.2, 0.3, 0.4, 0.6, 0.8, 1.2), "n_estimators": (10, 20, 40)}
+    ],
 }
 
 

@@ -88,6 +88,17 @@ ENSEMBLE_PARAMETERS: dict[str, tuple[str, ...]] = {
     ),
     "gradient": (*_OF_GRADIENTS, *_OF_CLASSES),
     "gradient --regression": (*_OF_GRADIENTS, "loss"),
+    "rules": (
+        *_OF_CLASSES,
+        "categorical_features",
+        "categories",
+        "order",
+        "n_jobs",
+        "n_estimators",
+        "max_rules",
+        "rule_cost",
+        "random_state",
+    ),
 }
 
 

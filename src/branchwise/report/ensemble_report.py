@@ -1,4 +1,4 @@
-"""Reports on forests and boosting: what they predict, how many trees, which columns."""
+"""Reports on forests, boosting and rules: predictions, number of trees, columns."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from branchwise.ensemble.reading.forest_page import (
 )
 from branchwise.ensemble.reading.forest_rules import ForestRules
 from branchwise.ensemble.reading.importances import Importances
+from branchwise.ensemble.reading.rules_page import rule_sections
+from branchwise.ensemble.reading.voting_rules import VotingRules
 from branchwise.errors import BranchwiseError, counted
 from branchwise.estimators.boosting import BoostingEstimator
 from branchwise.evaluation.cross_validate import fitted_to, predicted_fold
@@ -43,7 +45,7 @@ from branchwise.text.labels import titles_of
 
 @dataclass(frozen=True, repr=False)
 class EnsembleReport(WrittenReport):
-    """A report on a table and its forest, or its boosted trees.
+    """A report on a table and its forest, its boosted trees, or its rules.
 
     Attributes
     ----------
@@ -83,7 +85,7 @@ class Readings:
     """
 
     importances: Importances | None
-    rules: ForestRules | None
+    rules: ForestRules | VotingRules | None
     best: BestTree | None
     shap: ShapValues | None
     why_no_shap: str = ""
@@ -97,6 +99,8 @@ class Readings:
             values = explained_rows(source, ensemble, seed)
         except BranchwiseError as error:
             why_not = str(error)
+        if ensemble.recipe.method == "rules":
+            return cls(None, ensemble.voting_rules(), None, values, why_not)
         samples = ensemble.samples
         if ensemble.recipe.method != "forest" or samples is None or samples.takes_all:
             return cls(None, None, None, values, why_not)
@@ -109,6 +113,11 @@ class Readings:
         self, errors: dict[str, Any], ensemble: Ensemble
     ) -> Iterator[Section]:
         """Yield the sections of the page that ensembles have alone."""
+        if isinstance(self.rules, VotingRules):
+            yield from rule_sections(ensemble, self.rules)
+            yield _by_impurity(ensemble)
+            yield self._shapley()
+            return
         yield error_section(
             np.array([np.nan if e is None else e for e in errors["errors"]]),
             ensemble.is_regression,
@@ -224,7 +233,9 @@ def _errors(ensemble: Ensemble, by_fold: Sequence[Floats | None]) -> dict[str, A
     """Return the error by the number of trees out of bag, or of rounds on test rows."""
     samples = ensemble.samples
     found, rows, what = np.array([]), "out of bag", "tree"
-    if ensemble.recipe.method != "forest":
+    if ensemble.recipe.method == "rules":
+        what = "rule"  # they decide together
+    elif ensemble.recipe.method != "forest":
         own = [errors for errors in by_fold if errors is not None]
         least = min(map(len, own))
         found = np.mean([errors[:least] for errors in own], axis=0)
@@ -242,6 +253,8 @@ def _errors(ensemble: Ensemble, by_fold: Sequence[Floats | None]) -> dict[str, A
 def model_section(source: Source, ensemble: Ensemble) -> dict[str, Any]:
     """Return the recipe and the size of an ensemble."""
     recipe, trees = ensemble.recipe, ensemble.trees
+    leaves = sum(tree.n_leaves for tree in trees)
+    n_rules = sum(len(tree) > 1 for tree in trees)
     parameters = {
         one.name: getattr(recipe, one.name)
         for one in fields(recipe)
@@ -256,7 +269,7 @@ def model_section(source: Source, ensemble: Ensemble) -> dict[str, Any]:
         "trees": len(ensemble),
         "trees_in_words": ensemble.summary().trees_in_words(),
         "nodes": sum(map(len, trees)),
-        "leaves": sum(tree.n_leaves for tree in trees),
+        "leaves": n_rules if recipe.method == "rules" else leaves,
         "depth": max(tree.max_depth for tree in trees),
         "used_columns": [ensemble.schema.names[at] for at in ensemble.used_columns],
     }

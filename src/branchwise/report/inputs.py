@@ -49,10 +49,11 @@ class Source:
 
     @property
     def noun(self) -> str:
-        """What is reported on: a tree, a forest, an ensemble."""
+        """What is reported on: a tree, a forest, a rule set, an ensemble."""
         if isinstance(self.estimator, TreeEstimator):
             return "tree"
-        return "forest" if self.estimator.recipe.method == "forest" else "ensemble"
+        nouns = {"forest": "forest", "rules": "rule set"}
+        return nouns.get(self.estimator.recipe.method, "ensemble")
 
     @property
     def numbers(self) -> bool:

@@ -241,21 +241,21 @@ def parameter(value: object) -> str:
 def python_lines(source: Source, reads: tuple[str, str] | None = None) -> list[str]:
     """Return the lines that read the table, if that is known, and grow the tree."""
     estimator = source.estimator
-    name = type(estimator).__name__
+    name, called = type(estimator).__name__, source.noun.replace(" ", "_")
     if reads is not None:
         return [
             f"from branchwise import {name}, read_table",
             f"table = {reads[0]}",
-            f"{source.noun} = {_written(estimator)}",
-            f"{source.noun}.fit({reads[1]})",
+            f"{called} = {_written(estimator)}",
+            f"{called}.fit({reads[1]})",
             *_labels_line(source),
         ]
     weights = "" if source.rows.weights is None else ", sample_weight=weights"
     aside = "" if source.pruned_with is None else ", validation=(X_valid, y_valid)"
     return [
         f"from branchwise import {name}",
-        f"{source.noun} = {_written(estimator)}",
-        f"{source.noun}.fit(X, y{weights}{aside})",
+        f"{called} = {_written(estimator)}",
+        f"{called}.fit(X, y{weights}{aside})",
         *_labels_line(source),
     ]
 
@@ -265,7 +265,8 @@ def _labels_line(source: Source) -> list[str]:
     if source.labels.labels is None:
         return []
     given = source.labels.named or "labels"
-    return [f"model = {source.noun}.model_.with_labels({given})"]
+    called = source.noun.replace(" ", "_")
+    return [f"model = {called}.model_.with_labels({given})"]
 
 
 def _written(estimator: FittedEstimator) -> str:

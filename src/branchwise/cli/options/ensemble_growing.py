@@ -14,6 +14,7 @@ from branchwise.recipe.ensemble_recipe import (
     boosted_recipe,
     forest_recipe,
     gradient_recipe,
+    rules_recipe,
 )
 from branchwise.recipe.parameters import PARAMETERS
 
@@ -67,6 +68,8 @@ def _recipe(
         values["pruning"] = None
     if algorithm == "boosted":
         return boosted_recipe(values)
+    if algorithm == "rules":
+        return rules_recipe(values)
     if algorithm == "gradient" and regression:
         loss = values.get("loss", "squared_error")
         PARAMETERS["loss"].check(loss, NUMBER_LOSSES)

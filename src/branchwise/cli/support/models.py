@@ -24,7 +24,6 @@ _KINDS = {
     "forest": "forest",
     "boosted": "boosting",
     "gradient": "gradient boosting",
-    "rules": "voting rules",
 }
 _CHOOSE = "Choose one with --tree N, from 0 to {last:,}."
 
@@ -65,6 +64,13 @@ def tree_of(
             )
         return model
     last = len(model) - 1
+    if number is None and model.recipe.method == "rules":
+        raise ParameterError(
+            f"{label} holds rules that vote, and a single tree is needed here. "
+            "branchwise rules lists them, branchwise explain tells which hold for a "
+            "row, branchwise show MODEL -o page.html writes a page of them, and "
+            "branchwise fit -a c4.5 grows a tree."
+        )
     if number is None:
         raise ParameterError(
             f"{label} holds an ensemble of {counted(len(model), 'tree')}, and a single "
@@ -93,6 +99,11 @@ def _stored(path: str) -> model_file.StoredTree | model_file.StoredEnsemble:
 
 def size_of(model: Model | Ensemble) -> str:
     """Write how large a tree or an ensemble is."""
+    if not isinstance(model, Model) and model.recipe.method == "rules":
+        rules = model.voting_rules()
+        conditions = sum(len(rule.conditions) for rule in rules)
+        number = counted(len(rules), "rule")
+        return f"set of {number} ({counted(conditions, 'condition')})"
     if not isinstance(model, Model):
         kind = _KINDS[model.recipe.method]
         trees = counted(len(model), f"{model.recipe.tree.algorithm} tree")

@@ -317,9 +317,9 @@ def typed_value(column: Column, text: str) -> Value:
     return value
 
 
-def class_written(model: Model, text: str) -> Value | None:
+def class_written(schema: Schema, text: str) -> Value | None:
     """Return the class that is written like this; None if there is none."""
-    for label in model.schema.classes:
+    for label in schema.classes:
         written = str(label)
         alike = not isinstance(label, str) and written.lower() == text.lower()
         if alike or written == text:

@@ -40,11 +40,12 @@ def rules_page(
             (f"{len(ensemble.schema.classes):,}", "classes"),
             (f"{len(ensemble.used_columns):,}", "columns that rules use"),
         ],
-        sections=list(_sections(ensemble, rules)),
+        sections=[*rule_sections(ensemble, rules), *_importances(ensemble, rules)],
     )
 
 
-def _sections(ensemble: FittedTrees, rules: VotingRules) -> Iterator[Section]:
+def rule_sections(ensemble: FittedTrees, rules: VotingRules) -> Iterator[Section]:
+    """Yield the rules, what they cover and how they overlap."""
     sentences = [rule.sentence() for rule in rules]
     closing = [Paragraph(line) for line in rules.closing()]
     yield Section("rules", "The rules", (), [Items(sentences, numbered=True), *closing])
@@ -54,6 +55,11 @@ def _sections(ensemble: FittedTrees, rules: VotingRules) -> Iterator[Section]:
     if ensemble.samples is not None:
         overlap = rules.overlap(ensemble.samples.training.data)
         yield Section("overlap", "Which rules overlap", (), list(_overlap(overlap)))
+
+
+def _importances(ensemble: FittedTrees, rules: VotingRules) -> Iterator[Section]:
+    if not len(rules):
+        return
     shares = ensemble.feature_importances
     order = sorted(range(len(shares)), key=lambda at: -shares[at])[:_MOST_BARS]
     names = titles_of(ensemble.schema, ensemble.schema.names)

@@ -23,7 +23,6 @@ _KINDS = {
     "forest": "A forest of",
     "boosted": "Boosting of",
     "gradient": "Gradient boosting of",
-    "rules": "Voting rules of",
 }
 #: What the numbers of the trees of gradient boosting add up to.
 _SUMS = {
@@ -111,15 +110,17 @@ class EnsembleSummary(Document):
 
     def _of_rules(self) -> Iterator[str]:
         conditions = [depth for depth in self.depths if depth]
-        rules = counted(len(conditions), "rule")
-        yield f"A set of {rules} predicts {self._predicted()}."
+        yield f"{self.trees_in_words()} predicts {self._predicted()}."
         if conditions:
             numbers = _range(tuple(conditions))
             yield f"A rule has {numbers} conditions{_average(tuple(conditions))}."
         yield "The votes of the rules that hold add up to a score of each class."
 
     def trees_in_words(self) -> str:
-        """Write how many trees there are, and how they were grown."""
+        """Write how many trees there are, and how they were grown; or rules."""
+        if self.method == "rules":
+            rules = counted(sum(depth > 0 for depth in self.depths), "rule")
+            return f"A set of {rules}"
         trees = counted(len(self.leaves), f"{self.algorithm} tree")
         rounds = ""
         if self.n_rounds != len(self.leaves):

@@ -22,10 +22,11 @@ from branchwise.explain.explanation import (
 from branchwise.rules.generalise import Mask
 from branchwise.rules.rule import Rule, tree_rules
 from branchwise.rules.rule_set import Rules
+from branchwise.stats import share_interval
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.document import Document
 from branchwise.text.labels import class_called, target_title
-from branchwise.text.words import percent, rounded, word
+from branchwise.text.words import percent, percent_range, rounded, word
 
 #: Digits of votes that are shown; ``votes`` has all of them.
 _DIGITS = 2
@@ -67,6 +68,15 @@ class VotingRules(Rules):
         self.initial = initial_scores(ensemble)
         self._ensemble = ensemble
         self._trees = tuple(trees)
+
+    def _some(self, chosen: Sequence[int]) -> VotingRules:
+        some = VotingRules(
+            self._ensemble,
+            [self.voting[at] for at in chosen],
+            [self._trees[at] for at in chosen],
+        )
+        some._position = [self._position[at] for at in chosen]
+        return some
 
     def __repr__(self) -> str:
         n_conditions = sum(len(rule.conditions) for rule in self)
@@ -195,7 +205,8 @@ class VoteExplanation(Document):
     """The explanation of a prediction for one row, counted from 0.
 
     ``rules`` are the rules that hold, with their numbers from 1 in the list of all,
-    and ``scores`` those of the classes: ``initial`` and the votes.
+    and ``scores`` those of the classes: ``initial`` and the votes. ``level`` is that of
+    the intervals of confidences.
     """
 
     row: int
@@ -206,6 +217,7 @@ class VoteExplanation(Document):
     scores: dict[Value, float]
     n_rules: int
     schema: Schema
+    level: float = 0.95
 
     def __repr__(self) -> str:
         return (
@@ -227,18 +239,26 @@ class VoteExplanation(Document):
             held = "holds" if len(self.rules) == 1 else "hold"
             yield Paragraph(f"Of {rules} {len(self.rules):,} {held}:")
             yield Table(
-                ["rule", "class", "vote", "confidence", "conditions"],
+                [
+                    "rule",
+                    "class",
+                    "vote",
+                    "confidence",
+                    f"{percent(self.level)} interval",
+                    "conditions",
+                ],
                 [
                     [
                         str(number),
                         self._class(rule.label),
                         shown_vote(rule.vote),
                         percent(rule.confidence or 0.0),
+                        percent_range(*self._interval(rule)),
                         rule.premise,
                     ]
                     for number, rule in self.rules
                 ],
-                words=(1, 4),
+                words=(1, 5),
             )
         yield Paragraph("Scores:")
         yield Table(
@@ -255,6 +275,9 @@ class VoteExplanation(Document):
             words=(0,),
         )
 
+    def _interval(self, rule: VotingRule) -> tuple[float, float]:
+        return share_interval(rule.confidence or 0.0, rule.n, self.level)
+
     def _class(self, label: Value) -> str:
         return word(class_called(self.schema, label))
 
@@ -264,9 +287,16 @@ class VoteExplanation(Document):
             "row": self.row,
             "prediction": self.prediction,
             "probabilities": probability_list(self.probabilities),
+            "level": self.level,
             "rules": [
-                {"rule": number, "label": rule.label, "vote": rule.vote}
-                | {"text": str(rule)}
+                {
+                    "rule": number,
+                    "label": rule.label,
+                    "vote": rule.vote,
+                    "confidence": rule.confidence,
+                    "interval": list(self._interval(rule)),
+                    "text": str(rule),
+                }
                 for number, rule in self.rules
             ],
             "scores": [
@@ -276,7 +306,9 @@ class VoteExplanation(Document):
         }
 
 
-def explain_votes(ensemble: FittedTrees, X: object) -> VoteExplanation | Explanations:
+def explain_votes(
+    ensemble: FittedTrees, X: object, level: float = 0.95
+) -> VoteExplanation | Explanations:
     """Explain the predictions for a table or a row by the rules that hold."""
     schema, frame = ensemble.schema, open_rows(X)
     data: Columns = ensemble.encoded(frame)
@@ -301,6 +333,7 @@ def explain_votes(ensemble: FittedTrees, X: object) -> VoteExplanation | Explana
                 scores,
                 len(rules),
                 schema,
+                level,
             )
         )
     if data.n_rows == 1:
