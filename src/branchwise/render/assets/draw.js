@@ -129,6 +129,7 @@ function makeNode(node) {
   card.style.setProperty("--tint", `${tint.share}%`);
   if (node > 0) card.append(edge(node));
   if (!leaf) card.append(h("span", { class: "knob", "aria-hidden": "true" }));
+  state.decorate?.(card, node);
   return card;
 }
 

@@ -1,4 +1,4 @@
-// Keys: the arrows lead through the tree, others work wherever one is.
+// Keys that work wherever one is, and the help that lists them all.
 
 const KEYS = [
   ["← →", "to the parent, to the first branch (opens it)"],
@@ -15,13 +15,6 @@ const KEYS = [
   ["d", "light or dark"],
   ["?", "this help"],
 ];
-// What the arrows mean where the tree grows down.
-const TURNED = {
-  ArrowDown: "ArrowRight",
-  ArrowUp: "ArrowLeft",
-  ArrowRight: "ArrowDown",
-  ArrowLeft: "ArrowUp",
-};
 const ANYWHERE = {
   "/": () => query.focus(),
   "?": () => byId("keys").showModal(),
@@ -36,43 +29,6 @@ const ANYWHERE = {
   s: openSaving,
   d: switchTheme,
 };
-
-/** The item before or after on the same level; null at the ends. */
-function neighbour(item, step) {
-  const { ids, places } = state.items;
-  const depth = depthOf(item);
-  for (let at = places.get(item) + step; at >= 0 && at < ids.length; at += step) {
-    if (depthOf(ids[at]) === depth) return ids[at];
-  }
-  return null;
-}
-
-/** Where an arrow leads; undefined for other keys, null where there is nothing. */
-function destination(key, item) {
-  const node = nodeOf(item);
-  if (key === "Home") return 0;
-  if (key === "ArrowUp") return neighbour(item, -1);
-  if (key === "ArrowDown") return neighbour(item, 1);
-  if (key === "ArrowLeft") return item < 0 ? node : Math.max(0, TREE.parent[node]);
-  if (key === "ArrowRight") return item < 0 || isLeaf(node) ? null : TREE.firstChild[node];
-  return undefined;
-}
-
-function withModifier(event) {
-  return event.ctrlKey || event.metaKey || event.altKey;
-}
-
-/** Keys of the tree, from the start and wherever nothing else takes them. */
-function onTreeKey(event) {
-  const turned = state.direction === "down" ? TURNED[event.key] : undefined;
-  const key = turned ?? event.key;
-  const to = destination(key, state.selected);
-  const acts = (key === "Enter" || key === " ") && !event.target.closest("button, summary");
-  if (to === undefined && !acts) return;
-  event.preventDefault();
-  if (acts) openOrClose(state.selected, true);
-  else if (to !== null) select(to, true);
-}
 
 /** Keys that work wherever one is, unless one is writing. */
 function onKey(event) {

@@ -37,6 +37,7 @@ const state = {
   close: false, // names of branches above the cards
   watched: null, // the class whose share all cards show
   items: null, // what layOut returns
+  decorate: null, // adds the marks of a page to a card: (card, node)
 };
 
 function shownBranches(node) {

@@ -1,98 +1,10 @@
-// Selecting, opening, tools, themes, printing; and the start.
-
-const root = document.documentElement;
-
-/** Make an item the selected one: shown, told about and in view. */
-function select(item, focus = false) {
-  const node = nodeOf(item);
-  if (item >= 0 && !isShown(item)) reveal(item);
-  state.selected = item;
-  layOut();
-  bringIntoView(item);
-  draw();
-  if (focus) focusCard();
-  tellWhere(node);
-  showNode(node);
-}
-
-function focusCard() {
-  drawn.cards.get(state.selected)?.focus({ preventScroll: true });
-}
-
-/** The way to the selected node in words, for all to see and hear. */
-function tellWhere(node) {
-  const way = wayTo(node).slice(1);
-  const parts = way.map((step) => ({ step }));
-  if (way.length > 8) parts.splice(3, way.length - 7, { skipped: way.length - 7 });
-  const words = parts.map(({ step, skipped }) => {
-    if (!skipped) return link(step, branchOf(step));
-    return h("span", { class: "muted" }, `… ${grouped(skipped)} more …`);
-  });
-  const end = isLeaf(node) ? [bdi(predictionOf(node))] : [bdi(columnOf(node).name), "?"];
-  const all = [link(0, "All cases"), ...words, h("b", {}, ...end)];
-  const then = () => h("span", { class: "then" }, "›");
-  byId("path").replaceChildren(...all.flatMap((part, at) => (at ? [then(), part] : [part])));
-}
-
-function openOrClose(item, focus = false) {
-  if (item < 0) forget(item); // the number of branches that it stands for changes
-  keepInPlace(nodeOf(item), () => {
-    toggle(item);
-    layOut();
-  });
-  select(item < 0 ? state.selected : item, focus);
-}
-
-function forget(item) {
-  drawn.cards.get(item)?.remove();
-  drawn.cards.delete(item);
-}
-
-function forgetAll() {
-  for (const item of [...drawn.cards.keys()]) forget(item);
-}
-
-/** Draw everything anew, after something about all of it has changed. */
-function redraw() {
-  if (state.selected < 0 || !isShown(state.selected)) state.selected = 0;
-  forgetAll();
-  layOut();
-  fit(false, 0.6);
-  if (state.selected) bringIntoView(state.selected, false);
-  draw();
-  tellWhere(state.selected);
-  showNode(state.selected);
-}
-
-function setDepth(depth) {
-  const focused = document.activeElement?.closest(".card");
-  openToDepth(depth);
-  redraw();
-  byId("depth").value = String(Math.min(depth, TREE.maxDepth));
-  if (focused) focusCard();
-}
-
-function turn() {
-  state.direction = state.direction === "right" ? "down" : "right";
-  root.dataset.direction = state.direction;
-  byId("turn").setAttribute("aria-pressed", String(state.direction === "down"));
-  redraw();
-}
-
-function setTheme(theme) {
-  root.dataset.theme = theme;
-  byId("theme").setAttribute("aria-pressed", String(theme === "dark"));
-}
+// Tools, tabs, printing, clicks; and the start.
 
 /** Give the tree the whole window, or the panel its place again. */
 function switchPanel() {
   const hidden = root.dataset.panel !== "hidden";
   root.dataset.panel = hidden ? "hidden" : "shown";
   byId("side").setAttribute("aria-pressed", String(hidden));
-}
-
-function switchTheme() {
-  setTheme(root.dataset.theme === "dark" ? "light" : "dark");
 }
 
 function openTab(name, focus = false) {
@@ -154,48 +66,6 @@ function buildSummary() {
     `${DATA.abridged.why}, with “Try a case”.`;
 }
 
-function buildLegend() {
-  const key = (...parts) => byId("legend").append(h("span", { class: "key" }, ...parts));
-  if (NUMBERS) {
-    const marks = [h("i", { class: "band wide" }), h("i", { class: "mean middle" })];
-    const ends = `from ${targetNumber(TREE.low, 3)} to ${targetNumber(TREE.high, 3)}`;
-    const mean = WEIGHTED ? "weighted mean" : "mean";
-    key(h("span", { class: "scale small" }, marks), ` ${mean} ± deviation, ${ends}`);
-    return;
-  }
-  for (const { name, colour, label } of legendKeys()) {
-    const parts = [swatch(colour), h("span", { class: "name" }, bdi(name))];
-    if (label === undefined) {
-      key(...parts);
-      continue;
-    }
-    const title = "Show the share of this class on all cards";
-    const props = { class: "key", "aria-pressed": "false", "data-class": label, title };
-    byId("legend").append(button(parts, () => watch(label), props));
-  }
-  if (WEIGHTED) key("bars: shares of weight");
-}
-
-/** The names and colours of the classes; those without a colour of their own are one key. */
-function legendKeys() {
-  const labels = range(0, DATA.classes.length).filter(hasOwnColour);
-  const keyOf = (label) => ({ name: DATA.classes[label], colour: colourOf(label), label });
-  const keys = labels.map(keyOf);
-  const rest = DATA.classes.length - labels.length;
-  return rest ? [...keys, { name: `${grouped(rest)} others`, colour: SHARED_COLOUR }] : keys;
-}
-
-/** Let all cards show the share of one class; once more, that of their own prediction. */
-function watch(label) {
-  state.watched = state.watched === label ? null : label;
-  for (const key of byId("legend").querySelectorAll("button")) {
-    key.setAttribute("aria-pressed", String(Number(key.dataset.class) === state.watched));
-  }
-  forgetAll();
-  keepInPlace(nodeOf(state.selected), layOut);
-  draw();
-}
-
 /** On paper the whole tree that is open, in light colours, as wide as the paper. */
 function listenForPrinting() {
   let before = null;
@@ -237,13 +107,6 @@ function listenForClicks() {
     const to = event.target.closest("[data-goto]");
     if (to) select(Number(to.dataset.goto));
   });
-}
-
-function followTheSystem() {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const follow = () => setTheme(dark.matches ? "dark" : "light");
-  dark.addEventListener("change", follow);
-  follow();
 }
 
 function start() {
