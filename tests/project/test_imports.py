@@ -31,7 +31,7 @@ RUNGS: list[list[str]] = [
     ["fit", "predict", "ensemble"],
     ["estimators"],
     ["evaluation"],
-    ["plot", "report"],
+    ["plot", "report", "studio"],
     ["cli"],
 ]
 ORDER = [name for rung in RUNGS for name in rung]

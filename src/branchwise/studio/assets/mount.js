@@ -1,0 +1,8 @@
+// The studio in an element: studio/page.py puts its HTML and its scripts in here.
+
+/** Show the studio. `ask(method, args)` sends a message and promises its result. */
+export async function mount(element, ask) {
+  element.innerHTML = "{{ skeleton }}"; // ours: nothing of a table is in it
+  const OPENED = await ask("state");
+  "{{ scripts }}";
+}

@@ -1,0 +1,108 @@
+// What can be done with the selected node.
+
+/** The buttons of a node, and the choices that few need. */
+function actionsOf(node, record) {
+  const place = errorPlace();
+  const { path } = record;
+  const act = (action, words) => () => apply({ node: path, ...action }, place, words);
+  const whole = isLeaf(node) ? "" : " again";
+  const keys = [
+    button("Grow one level", act({ do: "grow", levels: 1 }, "Grown by one level."), {
+      title: "Split this node by the best candidate (g)",
+      id: "grow-level",
+    }),
+    button(`Grow the rest${whole}`, act({ do: "grow" }, "Grown as far as the recipe goes."), {
+      title: "Grow the whole subtree automatically; locked parts stay (Shift+G)",
+      id: "grow-all",
+    }),
+    button("Prune", act({ do: "prune" }, "Pruned to a leaf."), {
+      title: "Make this node a leaf (Delete)",
+      id: "prune",
+      disabled: isLeaf(node),
+    }),
+    button(
+      record.locked ? "Unlock" : "Lock",
+      act({ do: record.locked ? "unlock" : "lock" }, record.locked ? "Unlocked." : "Locked."),
+      { title: "Keep this part when growing and refitting (l)", id: "lock" },
+    ),
+  ];
+  return h(
+    "div",
+    { class: "actions" },
+    h("div", { class: "buttons", role: "toolbar", "aria-label": "Change this node" }, keys),
+    place,
+    folded("Recipe, prediction, missing values, note", (body) => moreActions(body, node, record)),
+  );
+}
+
+function moreActions(body, node, record) {
+  body.append(
+    growWith(record),
+    relabel(record),
+    isLeaf(node) ? "" : missingRoute(node, record),
+    noteOf(record),
+  );
+}
+
+/** A control with a button beside it, and the place of its error. */
+function asked(name, control, verb, action) {
+  const place = errorPlace();
+  const run = () => action(place);
+  const form = h(
+    "form",
+    { class: "asked", onsubmit: (event) => (event.preventDefault(), run()) },
+    field(name, control),
+    h("button", { type: "submit", class: "quiet" }, verb),
+  );
+  return h("div", {}, form, place);
+}
+
+function growWith({ path }) {
+  const choices = (OPENED.recipes ?? []).map(({ name, words }) => [name, words ?? name]);
+  if (!choices.length) return "";
+  const control = h("select", {}, options(choices, OPENED.algorithm));
+  return asked("Grow with", control, "Grow", (place) =>
+    apply(
+      { do: "grow", node: path, recipe: { algorithm: control.value } },
+      place,
+      `Grown with ${control.value}.`,
+    ),
+  );
+}
+
+function relabel({ path, prediction, label }) {
+  const control = NUMBERS
+    ? h("input", { type: "number", step: "any", value: TREE.records[TREE.numbers.get(path)].mean })
+    : h("select", {}, options(DATA.classes.map((name, at) => [String(at), name]), String(label)));
+  const classes = OPENED.class_values ?? DATA.classes;
+  const chosen = () => (NUMBERS ? control.valueAsNumber : classes[Number(control.value)]);
+  return asked("Prediction", control, "Relabel", (place) =>
+    apply(
+      { do: "relabel", node: path, prediction: chosen() },
+      place,
+      `The prediction was ${prediction} and is now ${chosen()}.`,
+    ),
+  );
+}
+
+function missingRoute(node, { path, missing_to: now }) {
+  const choices = [
+    ["largest", "to the largest branch"],
+    ["every", "down every branch, by weight"],
+    ["stop", "stop here"],
+    ...childrenOf(node).map((child, at) => [String(at), `to the branch ${edgeOf(child)}`]),
+  ];
+  const control = h("select", {}, options(choices, String(now)));
+  const route = () => (/^\d+$/.test(control.value) ? Number(control.value) : control.value);
+  return asked("Missing values", control, "Set", (place) =>
+    apply({ do: "set_missing", node: path, to: route() }, place, "Missing values go there now."),
+  );
+}
+
+function noteOf({ path, note }) {
+  const control = h("textarea", { rows: 2 });
+  control.value = note ?? "";
+  return asked("Note", control, "Keep", (place) =>
+    apply({ do: "note", node: path, text: control.value }, place, "The note is kept."),
+  );
+}
