@@ -97,7 +97,7 @@ def test_files_that_are_no_text_need_a_name(model, tmp_path, monkeypatch):
     assert (tmp_path / "out").read_bytes() == b"\xff"
 
 
-@pytest.mark.parametrize("target", verification.TARGETS)
+@pytest.mark.parametrize("target", sorted(set(verification.TARGETS) - {"dmn"}))
 def test_what_was_not_run_is_not_written(target, model, tmp_path, monkeypatch):
     """The same for every target: no program to run it, or no row to try."""
     own = verification.TARGETS[target]

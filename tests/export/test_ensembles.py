@@ -21,7 +21,7 @@ from mixed_ensembles import boosted_ensembles, random_boosting, random_ensemble
 from selection import first_fast
 
 #: What starts quickly; tests of their own start the others once for several files.
-QUICK = [name for name in exports.TARGETS if name not in ("excel", "pmml")]
+QUICK = [name for name in exports.TARGETS if name not in ("dmn", "excel", "pmml")]
 
 
 def check(ensemble, target: str) -> None:

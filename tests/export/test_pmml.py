@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 from branchwise import (
@@ -16,6 +17,7 @@ from branchwise import (
     ExportError,
     ID3Classifier,
     RandomForestClassifier,
+    RuleClassifier,
     datasets,
     export,
     fit_tree,
@@ -120,8 +122,11 @@ for number, target in enumerate(sys.argv[1:]):
 """
 
 
-def check_several(ensembles, n_rows=200):
-    """Compare what files of ensembles predict with the ensembles."""
+def check_several(ensembles, n_rows=200, n_rule_sets=0):
+    """Compare what files of ensembles predict with the ensembles.
+
+    The last ``n_rule_sets`` of them are rule sets, which predict classes alone.
+    """
     if pmml._absent() is not None:
         pytest.skip(str(pmml._absent()))
     files = {"driver.py": DRIVER.read_bytes(), "several.py": SEVERAL.encode()}
@@ -131,9 +136,12 @@ def check_several(ensembles, n_rows=200):
         rows = probe_rows(plan, n_rows)
         sample = sample_of_rows(rows, ensemble.schema, plan)
         predictions = ensemble_predictions(ensemble, plan, sample, True)
+        form = "rules" if number >= len(ensembles) - n_rule_sets else "trees"
+        if form == "rules":
+            predictions = [(label, ()) for label, _ in predictions]
         wanted += [(plan, prediction) for prediction in predictions]
         targets.append(pmml.Names(plan).target)
-        content = export.write(ensemble, "pmml", divided="unanswered")
+        content = export.write(ensemble, "pmml", divided="unanswered", form=form)
         lines = "".join(json.dumps(row) + "\n" for row in rows)
         files |= {f"{number}.pmml": content, f"{number}.rows": lines.encode()}
     told = run_in_folder([[sys.executable, "several.py", *targets]], files).splitlines()
@@ -155,7 +163,13 @@ def test_ensembles_that_were_fitted():
     fitted = [one.fit(X, y).model_ for one in estimators[:-1]]
     fitted.append(estimators[-1].fit(X.drop(columns="noise"), X["noise"]).model_)
     links = [random_boosting(12, seed) for seed in range(12, 16)]
-    check_several([*fitted, *boosted_ensembles(), *links])
+    votes = np.array(["no", "yes", "maybe"])[(X["noise"] * 9).astype(int) % 3]
+    rules = [
+        RuleClassifier(n_estimators=3, rule_cost=0.1).fit(X, labels).model_
+        for labels in (y, votes)
+    ]
+    assert all(len(one.voting_rules()) > 1 for one in rules)
+    check_several([*fitted, *boosted_ensembles(), *links, *rules], n_rule_sets=2)
 
 
 @pytest.mark.slow

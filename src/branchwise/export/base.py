@@ -263,7 +263,8 @@ class Target:
     default first; a single choice takes any text. What is not ``binary`` is UTF-8.
     ``runners`` are all tried. A target that cannot hold every row says in ``domain``
     which it holds; ``fitting`` returns the nearest such row, or None. ``rounding`` is
-    by how much numbers may differ, where a program adds them up in its own way.
+    by how much numbers may differ, where a program adds them up in its own way;
+    ``has_probabilities`` tells whether an export predicts more than classes.
     """
 
     name: str
@@ -275,6 +276,7 @@ class Target:
     fitting: Callable[[Plan, Row], Row | None] | None = None
     domain: str = ""
     rounding: Callable[[Plan], float] = lambda _: 0.0
+    has_probabilities: Callable[[Options], bool] = lambda _: True
 
     def options(self, given: Mapping[str, str]) -> Options:
         """Return all options: those given, checked, and the defaults of the others."""

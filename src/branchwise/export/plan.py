@@ -77,7 +77,7 @@ _KINDS: dict[Method, str] = {
     "forest": "Forest",
     "boosted": "Boosting",
     "gradient": "Gradient boosting",
-    "rules": "Voting rules",
+    "rules": "Rules",
 }
 
 
@@ -167,7 +167,8 @@ class Plan:
     ``divisor``, ``initial`` and ``link`` are those of rule 5, where it has them.
     ``class_words`` is what the classes are called by their labels; ``unit`` is that of
     predicted numbers. ``na_values`` are the texts that are missing where numbers are
-    written as texts. Of ``fields`` the derived ones are the last.
+    written as texts. Of ``fields`` the derived ones are the last. Each tree of a rule
+    set is a rule that votes: one of its nodes has a number, the others 0.
     """
 
     target: str
@@ -189,6 +190,7 @@ class Plan:
     )
     unit: Unit = dataclass_field(default=NO_UNIT, compare=False, repr=False)
     na_values: tuple[str, ...] = MISSING
+    is_rule_set: bool = False
 
     @cached_property
     def inputs(self) -> tuple[Field, ...]:
@@ -305,19 +307,23 @@ def make_ensemble_plan(
     plans = tuple(make_plan(of_trees, tree, recipe.tree, used) for tree in trees)
     target = "" if schema.target is None else f" for {schema.target!a}"
     n_leaves = sum(tree.n_leaves for tree in trees)
+    about = (
+        f"{_KINDS[recipe.method]} of "
+        f"{counted(len(trees), f'{recipe.tree.algorithm} tree')}"
+        f"{target} with {counted(n_leaves, 'leaf', 'leaves')}"
+    )
+    if recipe.method == "rules":
+        rules = counted(sum(len(tree) > 1 for tree in trees), "rule")
+        about = f"A set of {rules} that vote{target}"
     whole = replace(
         plans[0],
         classes=schema.classes,
-        about=_with_labels(
-            f"{_KINDS[recipe.method]} of "
-            f"{counted(len(trees), f'{recipe.tree.algorithm} tree')}"
-            f"{target} with {counted(n_leaves, 'leaf', 'leaves')}",
-            schema,
-        ),
+        about=_with_labels(about, schema),
         trees=plans,
         class_words=_class_words(schema),
         unit=target_unit(schema),
         votes=recipe.voting == "hard",
+        is_rule_set=recipe.method == "rules",
     )
     if initial is not None:
         link = _link(recipe, len(schema.classes))

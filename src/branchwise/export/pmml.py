@@ -1,4 +1,4 @@
-"""Export to PMML 4.4: a TreeModel, or for an ensemble a MiningModel of them.
+"""Export to PMML 4.4: a TreeModel, for an ensemble a MiningModel, or a RuleSetModel.
 
 The trees of an ensemble are a chain of segments, each of which adds what its tree
 predicts to the sums of the one before. A last segment makes predictions of the sums.
@@ -39,13 +39,15 @@ from branchwise.export.pmml_elements import (
     nodes,
     plain,
 )
+from branchwise.export.rule_sets.pmml_rules import write_rules
+from branchwise.export.rule_sets.voted_rules import check_rules
 from branchwise.text.as_html import markup, page
 
 _TYPES = {"text": "string", "boolean": "boolean", "number": "double"}
 #: Readers of XML nest as deep as their stack allows.
 _DEEPEST = 200
 #: What XML cannot hold, however it is written.
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Names:
@@ -69,6 +71,8 @@ class Names:
 
 def write(plan: Plan, options: Options) -> bytes:
     """Write the model."""
+    if options["form"] == "rules":
+        check_rules(plan, "form='rules' of the export to 'pmml'")
     _reject(plan, options)
     names = Names(plan)
     values: dict[str, Any] = {
@@ -78,6 +82,8 @@ def write(plan: Plan, options: Options) -> bytes:
         "unseen": "returnInvalid" if plan.rejects_unseen else "asIs",
         "missing": "returnInvalid" if plan.rejects_missing else "asIs",
     }
+    if options["form"] == "rules":
+        return write_rules(plan, values)
     if plan.trees:
         values |= _chain(plan, names)
         return page("export/templates/ensemble.pmml", **values).encode()
@@ -117,10 +123,10 @@ def _reject(plan: Plan, options: Options) -> None:
             )
     values = [value for field in plan.fields for value in field.values]
     for text in [plan.target, *(f.name for f in plan.fields), *values, *plan.classes]:
-        if isinstance(text, str) and _NOT_XML.search(text):
+        if isinstance(text, str) and NOT_XML.search(text):
             raise ExportError(
                 f"XML, and so PMML, cannot hold the character "
-                f"{_NOT_XML.findall(text)[0]!a} of {text!a}. Rename it before fitting."
+                f"{NOT_XML.findall(text)[0]!a} of {text!a}. Rename it before fitting."
             )
     if "" in (plan.target, *(field.name for field in plan.fields)):
         raise ExportError("A column of a PMML file needs a name. Got ''; rename it.")
@@ -153,16 +159,20 @@ def fitting(plan: Plan, row: Row) -> Row:
     )
 
 
-def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
-    """Run an export with dates and times as PMML has them."""
-    dated = [
+def with_iso_dates(plan: Plan, rows: Sequence[Row]) -> list[Row]:
+    """Return rows with dates and times as XML has them."""
+    return [
         tuple(
             cell if field.date is None or cell is None else iso_date(field, str(cell))
             for field, cell in zip(plan.inputs, row, strict=True)
         )
         for row in rows
     ]
-    return _EVALUATOR.run(content, plan, dated)
+
+
+def _run(content: bytes, plan: Plan, rows: Sequence[Row]) -> Sequence[Prediction]:
+    """Run an export with dates and times as PMML has them."""
+    return _EVALUATOR.run(content, plan, with_iso_dates(plan, rows))
 
 
 def _class_type(plan: Plan) -> str:
@@ -319,7 +329,8 @@ TARGET = Target(
     ".pmml",
     write,
     lambda _: [replace(_EVALUATOR, run=_run)],
-    {"divided": ("refused", UNANSWERED)},
+    {"divided": ("refused", UNANSWERED), "form": ("trees", "rules")},
     fitting=fitting,
     domain="a date of PMML has no time of day",
+    has_probabilities=lambda options: options["form"] != "rules",
 )

@@ -108,6 +108,11 @@ def _looked_at(plan: Plan) -> Iterator[str]:
             yield _any([_is_missing(field), is_known(field)])
 
 
+def met(field: Field, split: PlanSplit, branch: int) -> str:
+    """Return the predicate that a known value goes down a branch."""
+    return _any(_met(field, split, branch))
+
+
 def _met(field: Field, split: PlanSplit, branch: int) -> list[str]:
     """Return the comparisons of which one must be true for a known value."""
     codes = split.branches[branch]

@@ -37,6 +37,7 @@ from branchwise.export.dates import (
     random_dates,
 )
 from branchwise.export.plan import Cell, Field, Plan, PlanSplit, Row
+from branchwise.export.rule_sets import dmn
 from branchwise.files.raw_bytes import atomic_write
 from branchwise.tree.splits import ABOVE, AT_MOST
 
@@ -223,6 +224,7 @@ TARGETS = {
     target.name: target
     for target in (
         c.TARGET,
+        dmn.TARGET,
         excel.TARGET,
         scripts.JAVASCRIPT,
         json_rules.TARGET,
@@ -407,6 +409,8 @@ def _verified(
         predictions = model_predictions(
             model.schema, model.tree, model.recipe, sample, leave_fractional
         )
+    if plan.classes and not target.has_probabilities(options):
+        predictions = [one and (one[0], ()) for one in predictions]
     # Rows that the target can hold as they are.
     fits = target.fitting
     held = [i for i, r in enumerate(sample.rows) if fits is None or fits(plan, r) == r]

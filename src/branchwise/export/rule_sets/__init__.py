@@ -1,0 +1,1 @@
+"""Exports of rules that vote: PMML's RuleSetModel and DMN decision tables."""
