@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/constants.hpp"
@@ -33,6 +34,11 @@ struct Estimate {
     // turns class weights into cases; and the mean cost of each prediction for other classes.
     std::vector<double> costs = {}, case_factors = {}, usual_costs = {};
 
+    // Most nodes have few cases, and whole ones: what was estimated of them, by cases and errors.
+    static constexpr uint32_t few = 32;
+    static constexpr int64_t unknown = std::numeric_limits<int64_t>::min();
+    mutable std::vector<int64_t> known = std::vector<int64_t>(few * few, unknown);
+
     bool counts_errors() const { return costs.empty(); }
 
     int64_t of(const double* weights, size_t classes) const {
@@ -42,8 +48,7 @@ struct Estimate {
             total += weights[c];
             most = std::max(most, weights[c]);
         }
-        const double errors = total - most;
-        return in_units(errors + added(total, errors));
+        return of_errors(total, total - most);
     }
 
     // What a prediction costs for the cases of a node.
@@ -70,6 +75,16 @@ struct Estimate {
     static int64_t sum(int64_t a, int64_t b) { return std::clamp(a + b, -most_units, most_units); }
 
   private:
+    int64_t of_errors(double total, double errors) const {
+        if (!(total >= 0 && total < few && errors >= 0 && errors < few))
+            return in_units(errors + added(total, errors));
+        const auto cases = uint32_t(total), wrong = uint32_t(errors);
+        if (cases != total || wrong != errors) return in_units(errors + added(total, errors));
+        int64_t& estimate = known[cases * few + wrong];
+        if (estimate == unknown) estimate = in_units(errors + added(total, errors));
+        return estimate;
+    }
+
     int64_t in_units(double expected) const {
         const double units = std::rint(std::ldexp(expected, bits));
         if (std::isnan(units)) return most_units;

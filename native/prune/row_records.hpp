@@ -11,18 +11,23 @@
 
 namespace branchwise {
 
-// The cells of the columns that a tree tests about, side by side: a row on its way down
-// needs several of them, in random order, and so meets them in one place.
+// The cells of the columns that a tree tests about, and the label, side by side: a row on its way
+// down needs several of them, in random order, and so meets them in one place.
 class RowRecords {
   public:
     RowRecords(const Table& table, const PruneTree& tree)
         : table_(table), at_(table.columns.size(), unused) {
         for (const PruneNode& node : tree.nodes)
             if (node.column >= 0) take_in(size_t(node.column));
+        // A short row is in one line of the cache: in two, it would be waited for twice.
+        if (stride_ < line)
+            while (line % stride_) ++stride_;
         bytes_.resize(table.n_rows * stride_);
-        for (size_t row = 0; row < table.n_rows; row += block)
+        for (size_t row = 0; row < table.n_rows; row += block) {
+            copy_cells<uint32_t>(table.labels, 0, row);
             for (size_t j = 0; j < at_.size(); ++j)
                 if (at_[j] != unused) copy(table.columns[j], at_[j], row);
+        }
     }
 
     // 0 or 1 for the sides of a threshold, 2 for a missing number.
@@ -44,11 +49,18 @@ class RowRecords {
     size_t place(size_t column) const { return at_[column]; }
     const uint8_t* row(uint32_t row) const { return &bytes_[row * stride_]; }
 
+    uint32_t label(uint32_t row) const {
+        uint32_t label;
+        std::memcpy(&label, &bytes_[row * stride_], sizeof label);
+        return label;
+    }
+
     void fetch(uint32_t row) const { __builtin_prefetch(&bytes_[row * stride_]); }
 
   private:
     static constexpr size_t unused = ~size_t(0);
     static constexpr size_t block = 256;  // rows that stay in the cache
+    static constexpr size_t line = 64;    // bytes that are read at once
 
     void take_in(size_t column) {
         if (at_[column] != unused) return;
@@ -78,7 +90,7 @@ class RowRecords {
 
     const Table& table_;
     std::vector<size_t> at_;  // by column
-    size_t stride_ = 0;
+    size_t stride_ = sizeof(uint32_t);  // the label comes first
     Array<uint8_t> bytes_;
 };
 

@@ -33,7 +33,7 @@ struct PruneNode : Split {
 };
 
 struct PruneTree {
-    static constexpr size_t most_nodes = std::numeric_limits<uint32_t>::max();
+    static constexpr size_t most_nodes = std::numeric_limits<int32_t>::max();
 
     size_t classes;
     std::vector<PruneNode> nodes;

@@ -20,6 +20,7 @@ class WholeRows {
           state_(state),
           classes_(state.tree.classes),
           records_(table, state.tree) {
+        rows_.reserve(table.n_rows);
         for (uint32_t row = 0; row < table.n_rows; ++row)
             if (weight(row) > 0) rows_.push_back(row);
         moved_.resize(rows_.size());
@@ -104,20 +105,25 @@ class WholeRows {
             uint32_t branch_of_byte[256];
             for (uint32_t code = 0; code < column.n_codes; ++code)
                 branch_of_byte[code] = branch_of(code);
-            const size_t place = records_.place(size_t(node.column));
-            sort_rows(frame,
-                      [&](uint32_t row) { return branch_of_byte[records_.row(row)[place]]; });
+            const auto* codes = static_cast<const uint8_t*>(column.codes);
+            sort_rows(frame, [&](uint32_t row) { return branch_of_byte[codes[row]]; });
+        } else if (column.numeric) {
+            const uint32_t branch_of_side[] = {branch_of(0), branch_of(1), branch_of(2)};
+            sort_rows(frame, [&](uint32_t row) {
+                const double number = column.numbers[row];
+                return branch_of_side[std::isnan(number) ? 2 : number > node.threshold];
+            });
         } else {
-            sort_rows(frame, [&](uint32_t row) { return branch_of(records_.code(node, row)); });
+            sort_rows(frame, [&](uint32_t row) { return branch_of(column.at(row)); });
         }
     }
 
-    // By branches, stably.
+    // By branches, stably. One column is read for all rows, which are in order, so that what a
+    // column has side by side is of more use than what a row has.
     template <typename BranchOf>
     void sort_rows(Frame& frame, const BranchOf& branch_of) {
         size_t* const n_before = frame.starts.data() + 1;
         for (size_t i = frame.begin; i < frame.end; ++i) {
-            if (i + ahead < frame.end) records_.fetch(rows_[i + ahead]);
             const uint32_t branch = branch_of(rows_[i]);
             branches_[i] = branch;
             ++n_before[branch];
@@ -222,17 +228,23 @@ class WholeRows {
     void fetch_ahead(size_t i, size_t end) const {
         if (i + ahead >= end) return;
         records_.fetch(rows_[i + ahead]);
-        __builtin_prefetch(&table_.labels[rows_[i + ahead]]);
     }
 
     // What a row needs to pass a node that tests a column of one-byte codes: where its code is,
-    // and where the nodes are that codes lead to. Rows pass them in random order, so it is short.
+    // and where the nodes are that codes lead to. Rows pass them in random order, so it is short,
+    // and a leaf is marked where it is led to, so that nothing has to be looked up there.
     struct Jump {
         static constexpr uint32_t none = ~uint32_t(0), leaf = none - 1;
         uint32_t place = none;  // none: to be found out
         uint32_t first = none;  // none: another column
     };
     static constexpr uint32_t nowhere = ~uint32_t(0);
+    static constexpr uint32_t leaf_mark = uint32_t(1) << 31;
+
+    // A leaf stays one.
+    uint32_t marked(uint32_t node) const {
+        return state_.tree.nodes[node].is_leaf() ? node | leaf_mark : node;
+    }
 
     void forget_jump(uint32_t node) { jumps_[node] = Jump(); }
     void forget_table(uint32_t node) {
@@ -257,17 +269,17 @@ class WholeRows {
         for (uint32_t child : at.children)
             for (uint32_t k = state_.tree.nodes[child].code_begin;
                  k < state_.tree.nodes[child].code_end; ++k)
-                next[state_.tree.codes[k]] = child;
+                next[state_.tree.codes[k]] = marked(child);
         next[column.missing_code()] =
-            at.missing_to < 0 ? nowhere : at.children[size_t(at.missing_to)];
+            at.missing_to < 0 ? nowhere : marked(at.children[size_t(at.missing_to)]);
         return made;
     }
 
     // Add some rows to the nodes where their ways end. They go one step after the other: the
-    // memory that one waits for is on its way while others go.
+    // memory that one waits for is on its way while others go. Which rows go on is anybody's
+    // guess, so there is no branch.
     void walk(uint32_t branch, const uint32_t* rows, size_t n) {
-        uint32_t node[side_by_side], on_its_way[side_by_side];
-        bool stops[side_by_side] = {};
+        uint32_t node[side_by_side], end[side_by_side], on_its_way[side_by_side];
         for (size_t k = 0; k < n; ++k) {
             node[k] = branch;
             on_its_way[k] = uint32_t(k);
@@ -277,30 +289,30 @@ class WholeRows {
             for (size_t i = 0; i < left; ++i) {
                 const uint32_t k = on_its_way[i];
                 const uint32_t next = next_node(node[k], rows[k]);
-                stops[k] = next == nowhere;
-                if (next == nowhere || next == node[k]) continue;
-                node[k] = next;
-                on_its_way[going++] = k;
+                end[k] = next;
+                node[k] = next == nowhere ? node[k] : next & ~leaf_mark;
+                on_its_way[going] = k;
+                going += next < leaf_mark;
             }
             left = going;
         }
         for (size_t k = 0; k < n; ++k) {
-            if (stops[k])
+            if (end[k] == nowhere)
                 stop(node[k], rows[k]);
             else
                 add(node[k], rows[k]);
         }
     }
 
-    // Where a row goes from a node: a leaf keeps it.
+    // Where a row goes from a node, leaves being marked: a leaf keeps it.
     uint32_t next_node(uint32_t node, uint32_t row) {
         const Jump& fast = jump(node);
-        if (fast.first == Jump::leaf) return node;
-        if (fast.first != Jump::none)
+        if (fast.first < Jump::leaf)
             return next_nodes_[fast.first + records_.row(row)[fast.place]];
+        if (fast.first == Jump::leaf) return node | leaf_mark;
         const PruneNode& at = state_.tree.nodes[node];
         const int32_t way = table(node)[records_.code(at, row)];
-        return way < 0 ? nowhere : at.children[size_t(way)];
+        return way < 0 ? nowhere : marked(at.children[size_t(way)]);
     }
 
     void stop(uint32_t node, uint32_t row) {
@@ -321,7 +333,7 @@ class WholeRows {
             seat_[node] = uint32_t(visited_.size());
         }
         const size_t seat = seat_[node] - 1;
-        weights_[seat * classes_ + table_.labels[row]] += weight(row);
+        weights_[seat * classes_ + records_.label(row)] += weight(row);
         visited_[seat].cases += 1;
     }
 
@@ -334,7 +346,7 @@ class WholeRows {
             strangers_.push_back({parent, code, 0});
             stranger_weights_.resize(stranger_weights_.size() + classes_, 0.0);
         }
-        stranger_weights_[i * classes_ + table_.labels[row]] += weight(row);
+        stranger_weights_[i * classes_ + records_.label(row)] += weight(row);
         strangers_[i].cases += 1;
     }
 
@@ -415,7 +427,7 @@ class WholeRows {
     PruneState& state_;
     const size_t classes_;
     const RowRecords records_;
-    std::vector<uint32_t> rows_, moved_, branches_;
+    Array<uint32_t> rows_, moved_, branches_;
     std::deque<BranchOfCode> tables_;   // of the nodes that needed one
     std::vector<uint32_t> table_at_;    // by node: the place of its table, from 1
     std::vector<Jump> jumps_;           // by node
