@@ -159,24 +159,20 @@ def fit_tree(
     Model
         The schema and the tree.
     """
-    if isinstance(ignore, str):
-        raise ParameterError(
-            f"ignore must be a list of names of columns. Got {ignore!r}; put it in a "
-            "list."
-        )
-    labels, order = _labels_and_order(labels, order)
-    task = Task(
+    labels, order = labels_and_order(labels, order)
+    task = new_task(
         target,
-        sample_weight,
-        tuple(ignore),
-        categorical_features,
-        with_orders(categories, order),
-        classes,
-        class_weight,
-        priors,
-        max_exact=MAX_EXACT if max_exact is None else max_exact,
-        threads=n_threads(n_jobs),
-        date_features=features_of(date_features, ignore),
+        sample_weight=sample_weight,
+        ignore=ignore,
+        categorical_features=categorical_features,
+        categories=categories,
+        order=order,
+        classes=classes,
+        class_weight=class_weight,
+        priors=priors,
+        max_exact=max_exact,
+        n_jobs=n_jobs,
+        date_features=date_features,
     )
     by_costs = recipe.costs_in == "growth"
     if by_costs:
@@ -209,15 +205,56 @@ def fit_tree(
                 )
         if aside is not None:
             tree = _pruned(tree, plan, recipe, aside)
-    if target_name is not None or named:
-        name = target if target_name is None else target_name
-        schema = replace(schema, target=str(name))
-    model = Model(replace(schema, metadata=grown_now()), tree, recipe)
-    model = _labelled(model, labels)
+    schema = named_schema(schema, target, target_name)
+    model = labelled(Model(schema, tree, recipe), labels)
     if on_finding is not not_wanted:
         found = _findings_of(model, data_source, totals_of)
         _tell(found, on_finding)
     return model
+
+
+def new_task(
+    target: object,
+    *,
+    sample_weight: object = None,
+    ignore: Sequence[str] = (),
+    categorical_features: object = "from_dtype",
+    categories: Mapping[Any, Sequence[Any]] | None = None,
+    order: Mapping[Any, Sequence[Any]] | None = None,
+    classes: Sequence[Value] | None = None,
+    class_weight: object = None,
+    priors: object = None,
+    max_exact: int | None = None,
+    n_jobs: int | None = None,
+    date_features: Mapping[str, Sequence[str] | str] | None = None,
+) -> Task:
+    """Return what is to be learnt, by the parameters of :func:`fit_tree`."""
+    if isinstance(ignore, str):
+        raise ParameterError(
+            f"ignore must be a list of names of columns. Got {ignore!r}; put it in a "
+            "list."
+        )
+    return Task(
+        target,
+        sample_weight,
+        tuple(ignore),
+        categorical_features,
+        with_orders(categories, order),
+        classes,
+        class_weight,
+        priors,
+        max_exact=MAX_EXACT if max_exact is None else max_exact,
+        threads=n_threads(n_jobs),
+        date_features=features_of(date_features, ignore),
+    )
+
+
+def named_schema(schema: Schema, target: object, target_name: str | None) -> Schema:
+    """Return the schema of a model that is grown now, with the name of its target."""
+    if target_name is not None or isinstance(target, str):
+        name = target if target_name is None else target_name
+        schema = replace(schema, target=str(name))
+    return replace(schema, metadata=grown_now())
 
 
 def _tell(
@@ -247,7 +284,7 @@ def features_of(given: Any, ignored: Sequence[str] = ()) -> tuple[DateFeature, .
     return tuple(feature for feature in found if feature.of not in ignored)
 
 
-def _labels_and_order(labels: object, order: Any) -> tuple[object, Any]:
+def labels_and_order(labels: object, order: Any) -> tuple[object, Any]:
     """Read labels before any growth, and add their orders to those given."""
     if labels is None:
         return None, order
@@ -261,7 +298,8 @@ def _labels_and_order(labels: object, order: Any) -> tuple[object, Any]:
     return read, order
 
 
-def _labelled(model: Model, labels: object) -> Model:
+def labelled(model: Model, labels: object) -> Model:
+    """Return a model with labels that are read already."""
     return model if labels is None else model.with_labels(labels)
 
 

@@ -8,6 +8,7 @@ fraction of the weight, rounded to the weight grid.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -41,6 +42,24 @@ class Countable:
     values: Floats
 
 
+@dataclass(frozen=True)
+class Cases:
+    """The rows, or fractions of rows, of a node.
+
+    ``weight`` and ``case`` are None where every row counts as one.
+    """
+
+    row: Ints
+    weight: Floats | None = None
+    case: Floats | None = None
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the arrays."""
+        arrays = (self.row, self.weight, self.case)
+        return sum(array.nbytes for array in arrays if array is not None)
+
+
 class MemoryEngine:
     """Counts and moves the rows of encoded columns.
 
@@ -60,24 +79,39 @@ class MemoryEngine:
         self._data = data
         counted = None if grid.weights is None else grid.weights > 0
         self._columns = countable or [
-            _prepare(c, d, counted) for c, d in zip(columns, data.data, strict=True)
+            countable_column(c, d, counted)
+            for c, d in zip(columns, data.data, strict=True)
         ]
         self._target = target
         self._n_classes = target.n_classes if isinstance(target, Classes) else 0
         self._grid = grid
         self.whole = grid.whole
         self.scale = target.scale if isinstance(target, Quantities) else None
-        self._start()
+        #: The cases that are counted from: all rows that have a weight.
+        self.root = _all_cases(data.n_rows, grid)
+        self.restart()
 
-    def _start(self) -> None:
-        """Put all rows that have a weight in the root."""
-        data, grid = self._data, self._grid
-        self._row = np.arange(data.n_rows, dtype=np.intp)
-        self._weight: Floats | None = None
-        self._case: Floats | None = None
-        if grid.weights is not None:
-            self._row = np.flatnonzero(grid.weights)
-            self._weight = grid.weights[self._row]
+    def below(self, cases: Cases) -> MemoryEngine:
+        """Return an engine of the same rows whose root has only these cases."""
+        engine = copy(self)
+        engine.root = cases
+        engine.restart()
+        return engine
+
+    def cases(self, node: int) -> Cases:
+        """Return the cases of an open node."""
+        own = self._node == node
+        weight, case = self._weight, self._case
+        return Cases(
+            self._row[own],
+            None if weight is None else weight[own],
+            None if case is None else case[own],
+        )
+
+    def restart(self) -> None:
+        """Put the cases of the root, all that have a weight, in the root."""
+        self._row = self.root.row
+        self._weight, self._case = self.root.weight, self.root.case
         self._node = np.zeros(len(self._row), dtype=np.intp)
         self._n_nodes = 1
         self._moments = self._moments_of(self._row, self._weight)
@@ -99,8 +133,8 @@ class MemoryEngine:
         return self._node
 
     def totals(self) -> Level:
-        """Put all rows in the root; return its class weights and cases."""
-        self._start()
+        """Put all cases in the root; return its class weights and cases."""
+        self.restart()
         return self._totals(1)
 
     def _totals(self, n_nodes: int) -> Level:
@@ -254,15 +288,24 @@ def class_cases_of(
     return cases
 
 
-def _prepare(
+def _all_cases(n_rows: int, grid: WeightGrid) -> Cases:
+    """Return all rows that have a weight."""
+    if grid.weights is None:
+        return Cases(np.arange(n_rows, dtype=np.intp))
+    row = np.flatnonzero(grid.weights)
+    return Cases(row, grid.weights[row])
+
+
+def countable_column(
     column: Column, data: NDArray[Any], counted: NDArray[np.bool_] | None
 ) -> Countable:
+    """Prepare a column for counting; rows that are not ``counted`` are absent."""
     if not column.is_numeric:
         return Countable(data, column.missing_code + 1, np.empty(0))
     numbers = data.astype(np.float64, copy=False)
     known = ~np.isnan(numbers)
     if counted is not None:
-        known &= counted  # rows without weight are absent
+        known &= counted
     values, rank = np.unique(numbers[known], return_inverse=True)
     codes = np.full(len(numbers), len(values), dtype=np.intp)
     codes[known] = rank

@@ -227,9 +227,9 @@ def _by_levels(
 ) -> Tree:
     """Grow level by level; nodes whose subtrees are grown separately are leaves."""
     level = engine.totals()
-    n_cases, weight, impurity_sums_at = _references(level, engine, recipe, whole)
+    n_cases, weight, impurity_sums_at = references(level, engine, recipe, whole)
     pieces = Levels(len(level))
-    source, searched = _searched(engine, columns, recipe)
+    source, searched = searched_in(engine, columns, recipe)
     keys, batches = None if drawn is None else drawn.root_keys, None
     depth = 0
     while True:
@@ -256,7 +256,7 @@ def _by_levels(
             if drawn.random_splits:
                 search = search.at_random(keys)
         splits = carried_out(search, verdicts(search, batches))
-        splits = _completed(splits, source, columns, searched, recipe)
+        splits = completed(splits, source, columns, searched, recipe)
         pieces.add(level, open_nodes, splits)
         if not len(splits.sizes):
             break
@@ -271,7 +271,7 @@ def _by_levels(
     return pieces.tree()
 
 
-def _references(
+def references(
     root: Level, engine: Engine, recipe: Recipe, whole: WeightGrid | None
 ) -> tuple[float, float, Callable[[Level], ImpuritySums64]]:
     """Return the cases and the weight that limits refer to, and impurities in terms of
@@ -286,7 +286,7 @@ def _references(
     return n_cases, whole.total, impurity_sums_of(everything, engine, recipe)
 
 
-def _searched(
+def searched_in(
     engine: Engine, columns: Sequence[Column], recipe: Recipe
 ) -> tuple[BranchSource, Sequence[Column]]:
     """Return the source and the columns that splits are searched for in."""
@@ -297,7 +297,7 @@ def _searched(
     return ranks.ranked(engine, columns, recipe)
 
 
-def _completed(
+def completed(
     splits: Splits,
     source: BranchSource,
     columns: Sequence[Column],
@@ -305,16 +305,28 @@ def _completed(
     recipe: Recipe,
 ) -> Splits:
     """Return splits in the codes of the columns, with surrogates if there are any."""
-    surrogates = recipe.missing == "surrogate"
+    if searched is not columns:
+        from branchwise.grow import ranks  # noqa: PLC0415  (loaded when needed)
+
+        splits = ranks.splits_in_codes(splits, columns)
+    return surrogates_added(splits, source, columns, searched, recipe)
+
+
+def surrogates_added(
+    splits: Splits,
+    source: BranchSource,
+    columns: Sequence[Column],
+    searched: Sequence[Column],
+    recipe: Recipe,
+) -> Splits:
+    """Return splits that have codes with the surrogates that the recipe demands."""
+    if recipe.missing != "surrogate":
+        return splits
+    splits = with_surrogates(splits, source, searched, recipe.threshold)
     if searched is columns:
-        if not surrogates:
-            return splits
-        return with_surrogates(splits, source, searched, recipe.threshold)
+        return splits
     from branchwise.grow import ranks  # noqa: PLC0415  (loaded when needed)
 
-    splits = ranks.splits_in_codes(splits, columns)
-    if surrogates:
-        splits = with_surrogates(splits, source, searched, recipe.threshold)
     return ranks.with_surrogates_in_codes(splits, columns)
 
 

@@ -116,10 +116,10 @@ class Search:
             unknown = unknown.select(np.zeros(len(unknown.node), bool))
         scored = self._score_values(joined, unknown)
         scored = replace(scored, missing_to=missing_to, log_ways=log_ways)
-        less = self._correction(known)
+        less = self.correction(known)
         return replace(scored, score=scored.score - less, gain=scored.gain - less)
 
-    def _correction(self, known: Counts) -> Floats:
+    def correction(self, known: Counts) -> Floats:
         """Return what is subtracted from the score of groups of values, by node."""
         if not self.recipe.corrects_values or self.random_splits is not None:
             return np.zeros(len(self.level))
@@ -150,9 +150,10 @@ class Search:
     def _judged(self, index: int) -> tuple[Counts, Counts]:
         """Return the same as statistics of the criterion."""
         known, unknown = self.apart(index)
-        return self._in_terms(known), self._in_terms(unknown)
+        return self.in_terms(known), self.in_terms(unknown)
 
-    def _in_terms(self, counts: Counts) -> Counts:
+    def in_terms(self, counts: Counts) -> Counts:
+        """Return counts as statistics of the criterion."""
         if self.recipe.weights_are_cases:
             counts = replace(counts, cases=self.impurity_sums.weight(counts.weights))
         return self.impurity_sums.statistics(counts)
@@ -370,12 +371,12 @@ class Search:
             starts = run_starts(made.node[order])
             cases = made.size if self.recipe.weights_are_cases else made.cases
             cases = np.add.reduceat(cases[order], starts)
-            result[made.node[order[starts]]] = self._log_p_value(
+            result[made.node[order[starts]]] = self.log_p_value(
                 made.weights[order], starts, cases
             )
         return result
 
-    def _log_p_value(self, branches: Floats, starts: Ints, cases: Floats) -> Floats:
+    def log_p_value(self, branches: Floats, starts: Ints, cases: Floats) -> Floats:
         """Return the logarithms of p-values, by split."""
         if not self.impurity_sums.for_numbers:
             return log_p_values_of_classes(branches, starts, cases)
@@ -410,7 +411,7 @@ class Search:
             node, code = known.node[starts], code[starts]
             n_codes = np.ones(len(node), dtype=np.intp)
         else:
-            judged = self._in_terms(known), self._in_terms(unknown)
+            judged = self.in_terms(known), self.in_terms(unknown)
             order, starts = by_group(known, self._grouping(index, *judged))
             node, code = known.node[order[starts]], known.code[order]
             n_codes = np.diff(starts, append=len(order))

@@ -50,7 +50,7 @@ class Below:
         if tree is None:
             tree = grow(memory_engine(chunk, plan), columns, recipe, whole=grid)
         if self.recipe.threshold == "value":
-            tree = with_thresholds(tree, dict(plan.values), _at_values)
+            tree = with_thresholds(tree, dict(plan.values), at_table_values)
         return tree
 
     @classmethod
@@ -62,7 +62,7 @@ class Below:
         return native.serves(recipe, columns) and native.holds(columns, n_classes, 0)
 
 
-def _at_values(threshold: Floats, column: Ints, values: Edges) -> Floats:
+def at_table_values(threshold: Floats, column: Ints, values: Edges) -> Floats:
     """Move thresholds between numbers down to numbers of the table."""
     moved = threshold.copy()
     for index, numbers in values.items():

@@ -195,14 +195,14 @@ def _completed(
     if edges:
         tree = in_numbers(tree, edges)
     tree = with_costs(tree, recipe)
-    if _is_pruned(recipe):
+    if is_pruned(recipe):
         from branchwise.train.post_pruning import pruned  # noqa: PLC0415  (rare)
 
-        tree = pruned(tree, training, grid, recipe, costs, _native_holds(training))
+        tree = pruned(tree, training, grid, recipe, costs, native_holds(training))
     return with_class_cases(with_predictions(tree, recipe), training, grid)
 
 
-def _is_pruned(recipe: Recipe) -> bool:
+def is_pruned(recipe: Recipe) -> bool:
     """Whether a grown tree is pruned by the rows that it is grown from."""
     limited = recipe.collapse or recipe.max_leaf_nodes is not None
     return limited or recipe.pruning in ("error-based", "cost-complexity")
@@ -252,10 +252,11 @@ def natively(
 
 def is_native(training: Training, recipe: Recipe) -> bool:
     """Whether the native kernel grows trees from these rows."""
-    return native.serves(recipe, training.columns) and _native_holds(training)
+    return native.serves(recipe, training.columns) and native_holds(training)
 
 
-def _native_holds(training: Training) -> bool:
+def native_holds(training: Training) -> bool:
+    """Whether the native kernel can hold tables of all values and classes."""
     n_classes = max(training.n_classes, 1)
     return native.holds(training.columns, n_classes, training.data.n_rows)
 
