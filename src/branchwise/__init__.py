@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from branchwise.model import Model, pruning_path
     from branchwise.predict import predict_rows
     from branchwise.recipe import Recipe
+    from branchwise.studio.session import grow_by_hand, open_session
     from branchwise.text.findings import inspect_table
 
 __version__ = "0.1.0"
@@ -71,8 +72,10 @@ __all__ = [
     "datasets",
     "date_features",
     "fit_tree",
+    "grow_by_hand",
     "inspect_table",
     "load",
+    "open_session",
     "predict_rows",
     "pruning_path",
     "read_table",
@@ -115,6 +118,7 @@ _MODULES = {
     "model": ("Model", "pruning_path"),
     "predict": ("predict_rows",),
     "recipe": ("Recipe",),
+    "studio.session": ("grow_by_hand", "open_session"),
     "text.findings": ("inspect_table",),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}

@@ -1,0 +1,394 @@
+"""Candidates of a node: what every column can do for it; previews of other splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+
+from branchwise.data.arrays import Floats
+from branchwise.data.one_row import Framed
+from branchwise.data.table_schema import Column, Schema, Value
+from branchwise.data.target import Scale
+from branchwise.grow.choose import AVERAGE_SLACK
+from branchwise.grow.criteria import Scores
+from branchwise.grow.ranks import codes_of_sides
+from branchwise.grow.scored import Branches
+from branchwise.grow.search import Search
+from branchwise.recipe import Recipe
+from branchwise.stats import log_adjacent_groupings, log_groupings
+from branchwise.studio.node_search import Given, NodeSearch
+from branchwise.studio.row_counts import RowCounts
+from branchwise.text.blocks import Block, Heading, Table
+from branchwise.text.bounds import shown
+from branchwise.text.conditions import condition_on, phrase
+from branchwise.text.document import Document
+from branchwise.text.words import amount, rounded, word
+from branchwise.tree.apply import predicted_classes
+
+#: Digits of scores in tables.
+_DIGITS = 4
+#: Branches of a candidate that a table lists.
+_LISTED = 6
+
+
+@dataclass(frozen=True)
+class CandidateChild:
+    """A branch of a candidate: its condition in words, its cases and its prediction.
+
+    ``weights`` are by class, in class order; where numbers are predicted there are
+    none, but a ``mean``.
+    """
+
+    condition: str
+    cases: float
+    weights: tuple[float, ...]
+    mean: float | None
+    prediction: Value
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        return {**vars(self), "weights": list(self.weights)}
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What a column can do for a node: the split it would make, and what that gains.
+
+    ``score`` is what decides, ``gain`` what the criterion gains; of classes
+    ``gain_ratio`` is the gain in bits by the split information. ``p_value`` is adjusted
+    for the ways to split (thresholds or groupings) and for the columns. Numbers have a
+    ``threshold`` (of dates the date), other columns ``groups`` of values. ``reason``
+    says why the recipe would not split on the column, if it would not; there may be a
+    split all the same.
+    """
+
+    column: str
+    kind: str
+    score: float | None = None
+    gain: float | None = None
+    gain_ratio: float | None = None
+    p_value: float | None = None
+    threshold: float | None = None
+    shown_threshold: Value | None = None
+    groups: tuple[tuple[Value, ...], ...] | None = None
+    children: tuple[CandidateChild, ...] = ()
+    reason: str | None = None
+
+    @property
+    def splits(self) -> bool:
+        """Whether there is a split."""
+        return bool(self.children)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it in plain values."""
+        groups = None if self.groups is None else [list(each) for each in self.groups]
+        children = [child.to_dict() for child in self.children]
+        return {**vars(self), "groups": groups, "children": children}
+
+
+class Candidates(Sequence[Candidate], Framed, Document):
+    """The candidates of a node, the best first; columns without a split at the end."""
+
+    def __init__(self, node: str, candidates: Sequence[Candidate], words: str) -> None:
+        self.node = node
+        self._candidates = tuple(candidates)
+        self._words = words
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Candidate, ...]: ...
+    def __getitem__(self, at: int | slice) -> Candidate | tuple[Candidate, ...]:
+        return self._candidates[at]
+
+    def __len__(self) -> int:
+        return len(self._candidates)
+
+    def __repr__(self) -> str:
+        return f"<Candidates of node {self.node}: {len(self)} columns>"
+
+    def to_columns(self) -> dict[str, list[Any]]:
+        """Return the figures as lists, one for each column of the table."""
+        names = ("column", "kind", "score", "gain", "gain_ratio", "p_value")
+        columns = {name: [getattr(each, name) for each in self] for name in names}
+        columns["split"] = [_branch_words(each, _LISTED) for each in self]
+        columns["cases"] = [
+            "/".join(amount(child.cases) for child in each.children) for each in self
+        ]
+        columns["reason"] = [each.reason for each in self]
+        return columns
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield a table of all columns."""
+        yield Heading(f"Candidates of node {self.node} ({self._words})", 2)
+        rows = [
+            [
+                word(each.column),
+                _figure(each.score),
+                _figure(each.gain),
+                _figure(each.gain_ratio),
+                _figure(each.p_value),
+                _branch_words(each, _LISTED),
+                each.reason or "",
+            ]
+            for each in self
+        ]
+        head = ["column", "score", "gain", "gain ratio", "p", "branches", "not chosen"]
+        yield Table(head, rows, words=(0, 5, 6))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all of it in plain values."""
+        return {"node": self.node, "candidates": [each.to_dict() for each in self]}
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else rounded(value, _DIGITS)
+
+
+def _branch_words(candidate: Candidate, limit: int) -> str:
+    told = [
+        f"{child.condition} ({amount(child.cases)})"
+        for child in candidate.children[:limit]
+    ]
+    if len(candidate.children) > limit:
+        told.append(f"... ({len(candidate.children) - limit} more)")
+    return "; ".join(told)
+
+
+class CandidateMaker:
+    """Makes candidates of the splits that a search finds, or is given."""
+
+    def __init__(
+        self, node: str, counts: RowCounts, search: NodeSearch, schema: Schema
+    ) -> None:
+        self._node, self._counts, self._search = node, counts, search
+        self._schema, self._recipe = schema, search.recipe
+
+    def every(self) -> Candidates:
+        """Return the candidates of all columns, the best first."""
+        found = self._search.found
+        made = [self._best(index) for index in range(len(self._schema.columns))]
+        order = np.lexsort((-found.found[0], -found.scores[0]))
+        splitting = [at for at in order.tolist() if made[at].splits]
+        others = [at for at, each in enumerate(made) if not each.splits]
+        whole = self._search.level
+        cases = amount(float(whole.cases[0]))
+        ordered = [made[at] for at in (*splitting, *others)]
+        return Candidates(self._node, ordered, f"{cases} cases")
+
+    def given(self, split: Given) -> Candidate:
+        """Return the figures of a prescribed split."""
+        search = self._search.exact
+        made, _ = self._search.branches(split)
+        known, unknown = search.apart(split.column)
+        joins = self._recipe.missing in ("branch", "learned")
+        outside = (
+            0.0 if joins else float(search.impurity_sums.weight(unknown.weights).sum())
+        )
+        scores = self._search.scored(made.weights, made.cases, outside)
+        score, gain = float(scores.score[0]), float(scores.gain[0])
+        column = self._schema.columns[split.column]
+        if column.is_numeric:
+            n_ways = self._n_thresholds(split.column)
+            log_ways = math.log(n_ways)
+            if self._recipe.quinlan_thresholds:
+                total = float(search.impurity_sums.weight(search.level.weights)[0])
+                score, gain = _penalised(search, scores, n_ways, total, self._recipe)
+        else:
+            log_ways = self._log_groupings(column, len(known.node), len(split.codes))
+            less = float(search.correction(search.in_terms(known))[0])
+            score, gain = score - less, gain - less
+        base = self._described(column, made, split.codes, split.threshold, log_ways)
+        unit = search.impurity_sums.gain_unit
+        return self._with_scores(base, score * unit, gain * unit)
+
+    def _with_scores(self, base: Candidate, score: float, gain: float) -> Candidate:
+        ratio = base.gain_ratio
+        if self._recipe.criterion_name == "gain_ratio":
+            ratio = score
+        return replace(
+            base, score=_finite(score), gain=_finite(gain), gain_ratio=_finite(ratio)
+        )
+
+    def _n_thresholds(self, index: int) -> int:
+        _, admissible, _ = self._search.exact.candidate_thresholds(index)
+        return max(len(admissible.node), 1)
+
+    def _best(self, index: int) -> Candidate:
+        found, search = self._search.found, self._search.search
+        column = self._schema.columns[index]
+        score = float(found.found[0, index])
+        reason = self._why_not(index)
+        if score == -math.inf:
+            return Candidate(column.name, column.kind, reason=reason)
+        threshold = found.thresholds[:, index]
+        made = search.branches(
+            index, np.zeros(1, np.intp), threshold, found.missing_to[:, index]
+        )
+        number = float(
+            self._counts.thresholds_in_numbers(threshold, np.array([index]))[0]
+        )
+        codes = _codes_by_branch(made)
+        if search.columns[index].is_numeric and not column.is_numeric:
+            n = len(column.categories)
+            codes = [
+                tuple(codes_of_sides(each, number, n)) if each else () for each in codes
+            ]
+            number = math.nan
+        n_known = len(search.apart(index)[0].node)
+        n_groups = sum(bool(each) for each in codes)
+        log_ways = float(np.log(max(found.n_thresholds[0, index], 1)))
+        if not search.columns[index].is_numeric:
+            log_ways = self._log_groupings(column, n_known, n_groups)
+        base = self._described(column, made, codes, number, log_ways)
+        unit = search.impurity_sums.gain_unit
+        gain = float(found.gains[0, index]) * unit
+        return replace(self._with_scores(base, score * unit, gain), reason=reason)
+
+    def _log_groupings(self, column: Column, n_values: int, n_groups: int) -> float:
+        """Return the logarithm of in how many ways values can be grouped."""
+        if self._recipe.branching == "values" or not n_groups:
+            return 0.0
+        ways = log_adjacent_groupings if column.kind == "ordinal" else log_groupings
+        return float(ways(n_values, n_groups))
+
+    def _described(
+        self,
+        column: Column,
+        made: Branches,
+        codes: Sequence[Sequence[int]],
+        threshold: float,
+        log_ways: float,
+    ) -> Candidate:
+        """Return the split of a candidate with its children and p-value."""
+        listed = [*codes, *([()] * (len(made.cases) - len(codes)))]
+        groups = None
+        if not column.is_numeric:
+            groups = tuple(
+                tuple(column.categories[code] for code in each)
+                for each in listed
+                if each
+            )
+        known = None if math.isnan(threshold) else threshold
+        return Candidate(
+            column.name,
+            column.kind,
+            gain_ratio=self._gain_ratio(made),
+            p_value=self._p_value(made, log_ways),
+            threshold=known,
+            shown_threshold=None if known is None else shown(column, known),
+            groups=groups,
+            children=tuple(self._children(column, made, listed, threshold)),
+        )
+
+    def _children(
+        self,
+        column: Column,
+        made: Branches,
+        codes: Sequence[Sequence[int]],
+        threshold: float,
+    ) -> Iterator[CandidateChild]:
+        scale: Scale | None = self._counts.engine.scale
+        unit = self._counts.grid.unit
+        classes = self._schema.classes
+        means = [] if scale is None else scale.means(made.weights).tolist()
+        labels: Any = []
+        if scale is None:
+            root = self._search.level.weights[0]
+            labels = predicted_classes(made.weights, root, self._recipe).tolist()
+        for at, each in enumerate(codes):
+            condition = condition_on(column, each, threshold)
+            told = phrase(condition)
+            if scale is None:
+                weights = tuple((made.weights[at] * unit).tolist())
+                yield CandidateChild(
+                    told, float(made.cases[at]), weights, None, classes[labels[at]]
+                )
+            else:
+                yield CandidateChild(
+                    told, float(made.cases[at]), (), means[at], means[at]
+                )
+
+    def _p_value(self, made: Branches, log_ways: float) -> float | None:
+        search = self._search.search
+        cases = made.size if self._recipe.weights_are_cases else made.cases
+        if len(made.cases) < 2:
+            return None
+        starts = np.zeros(1, dtype=np.intp)
+        log_p = float(
+            search.log_p_value(made.weights, starts, cases.sum(keepdims=True))[0]
+        )
+        tries = max(int(self._search.found.n_candidates[0]), 1)
+        return math.exp(min(log_p + log_ways + math.log(tries), 0.0))
+
+    def _gain_ratio(self, made: Branches) -> float | None:
+        """Return the gain in bits by the split information; None for numbers."""
+        if self._counts.engine.scale is not None:
+            return None
+        weights = made.weights
+        size = weights.sum(axis=1)
+        total = size.sum()
+        information = _entropy(size) * total
+        if not information > 0:
+            return None
+        left = sum(_entropy(each) * each.sum() for each in weights)
+        return float((_entropy(weights.sum(axis=0)) * total - left) / information)
+
+    def _why_not(self, index: int) -> str | None:
+        """Say why the recipe does not split on a column; None where it could."""
+        found, recipe = self._search.found, self._recipe
+        if found.scores[0, index] > -np.inf:
+            return None
+        if found.found[0, index] > -np.inf:
+            if not np.isnan(found.log_p[0, index]):
+                return f"its p-value is above max_p_value={recipe.max_p_value:g}"
+            low = not found.gains[0, index] >= found.average[0] - AVERAGE_SLACK
+            if recipe.average_gain and low:
+                return "its gain is below the average of the columns"
+            return f"its gain is below min_gain={recipe.min_gain:g}"
+        return self._why_none(index)
+
+    def _why_none(self, index: int) -> str:
+        search, column = self._search.search, self._schema.columns[index]
+        known, unknown = search.apart(index)
+        if not len(known.node):
+            return "all its values are missing here"
+        own = self._recipe.missing == "branch" and len(unknown.node) > 0
+        if len(known.node) + own < 2:
+            return "it has one value here"
+        if not column.is_numeric:
+            return "no grouping of its values leaves enough cases in the branches"
+        if found_thresholds := int(self._search.found.n_thresholds[0, index]):
+            del found_thresholds
+            return "no threshold gains more than choosing it costs"
+        return "no threshold leaves enough cases on both sides"
+
+
+def _penalised(
+    search: Search, scores: Scores, n_ways: int, total: float, recipe: Recipe
+) -> tuple[float, float]:
+    """Return the score and gain of a threshold of C4.5, less what its choice costs."""
+    sums = search.impurity_sums
+    left = float(scores.drop[0] - sums.log2(np.array([float(n_ways)]))[0])
+    gain = left * sums.unit / total
+    by_ratio = recipe.criterion_name == "gain_ratio"
+    information = float(scores.information[0])
+    return (left / information if by_ratio and information else gain), gain
+
+
+def _entropy(weights: Floats) -> float:
+    share = weights / max(float(weights.sum()), 1e-300)
+    return float(-(share * np.log2(np.where(share > 0, share, 1.0))).sum())
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else float(value) + 0.0
+
+
+def _codes_by_branch(made: Branches) -> list[tuple[int, ...]]:
+    ends = np.cumsum(made.n_codes)
+    return [tuple(each.tolist()) for each in np.split(made.codes, ends[:-1])]

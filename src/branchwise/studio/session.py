@@ -1,0 +1,384 @@
+"""Sessions: a tree that is grown by hand, step by step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from branchwise.data.table_schema import Value
+from branchwise.errors import ParameterError
+from branchwise.model import Model
+from branchwise.recipe import C45, Recipe
+from branchwise.studio.actions import (
+    Action,
+    Lock,
+    Prune,
+    Unlock,
+    read_action,
+)
+from branchwise.studio.history import (
+    Journal,
+    check_new,
+    lines_text,
+    read_lines,
+    write_lines,
+)
+from branchwise.studio.session_tree import Node, SessionTree
+from branchwise.studio.starts import Start
+
+if TYPE_CHECKING:
+    from branchwise.explain.diff import ModelDiff
+
+
+class Session(SessionTree):
+    """A tree that is grown by hand; :func:`~branchwise.grow_by_hand` starts one.
+
+    Every action gives a new tree, and :attr:`model` is an ordinary model at every step.
+    A node is named by its path, "/" being the root and "/0/2" the third branch of its
+    first branch, or by the number that the model has for it.
+    """
+
+    def __init__(self, start: Start, journal: str | os.PathLike[str] | None) -> None:
+        super().__init__(start)
+        self._records: list[dict[str, Any]] = []
+        self._journal: Journal | None = None
+        if journal is not None:
+            self._journal = Journal(journal, self._lines())
+
+    def split(
+        self,
+        node: Node,
+        column: str | int,
+        threshold: Any = None,
+        groups: Sequence[Sequence[Value]] | None = None,
+        values: Any = None,
+    ) -> None:
+        """Split a node on a column, in place of the branches that it may have.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+        column : str or int
+            The column, or its position. Alone, the best split of the column is made.
+        threshold : number, date or value, optional
+            Of numbers: those up to it go down the first branch. Of ordered categories
+            the last value of the first branch.
+        groups : list of lists of values, optional
+            The values of each branch; all that have rows at the node must be in one.
+        values : bool or list, optional
+            True for one branch for each value that has rows at the node.
+        """
+        self._do(self._split_action(node, column, threshold, groups, values))
+
+    def grow(
+        self, node: Node = "/", recipe: Recipe | None = None, levels: int | None = None
+    ) -> None:
+        """Grow below a node by a recipe, in place of the branches that it may have.
+
+        Locked nodes stay, with the splits that lead to them. Limits of the recipe refer
+        to all rows, and ``max_depth`` to the whole tree.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+        recipe : Recipe or None
+            By default that of the session; that of growth at the root becomes it.
+        levels : int or None
+            How many levels are grown, without pruning them. None grows and prunes as
+            the recipe says.
+        """
+        given: dict[str, Any] = {"do": "grow", "node": self.path(node)}
+        given["levels"] = levels
+        if recipe is not None:
+            if not isinstance(recipe, Recipe):
+                raise ParameterError(
+                    f"recipe must be a Recipe. Got {type(recipe).__name__}."
+                )
+            given["recipe"] = recipe
+        self._do(read_action(given))
+
+    def prune(self, node: Node) -> None:
+        """Turn a node into a leaf.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node that has branches.
+        """
+        self._do(Prune(self.path(node)))
+
+    def lock(self, node: Node) -> None:
+        """Keep a node and what is below it, until it is unlocked.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+        """
+        self._do(Lock(self.path(node)))
+
+    def unlock(self, node: Node) -> None:
+        """Release a lock.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a locked node.
+        """
+        self._do(Unlock(self.path(node)))
+
+    def relabel(self, node: Node, prediction: Value) -> None:
+        """Let a node predict another class than its rows say.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+        prediction : class
+            One of the classes.
+        """
+        given = {"do": "relabel", "node": self.path(node), "prediction": prediction}
+        self._do(read_action(given))
+
+    def note(self, node: Node, text: str) -> None:
+        """Write a note at a node; an empty text removes it.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+        text : str
+            Plain text; the model does not have it.
+        """
+        self._do(read_action({"do": "note", "node": self.path(node), "text": text}))
+
+    def set_missing(self, node: Node, to: str | int) -> None:
+        """Send the missing values of the column of a node down another branch.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node that has branches.
+        to : {"largest", "stop", "every"} or int
+            The branch of most weight, no branch (the node predicts), all branches by
+            their weights, or the position of a branch.
+        """
+        self._do(read_action({"do": "set_missing", "node": self.path(node), "to": to}))
+
+    def apply(self, action: Mapping[str, Any]) -> None:
+        """Carry out an action that is given in plain values.
+
+        Parameters
+        ----------
+        action : dict
+            Such as ``{"do": "split", "node": "/", "column": "age", "threshold": 30}``.
+        """
+        self._do(read_action(action))
+
+    def _do(self, action: Action) -> None:
+        state = self._editor.apply(self.state, action)
+        self._record(action.to_dict())
+        self._states[self.history.add(action)] = state
+
+    def _record(self, record: dict[str, Any]) -> None:
+        if self._journal is not None:
+            self._journal.append(record)
+        self._records.append(record)
+
+    def undo(self) -> None:
+        """Go back to before the last action."""
+        self._move("undo")
+
+    def redo(self) -> None:
+        """Do again what was undone last."""
+        self._move("redo")
+
+    def goto(self, number: int) -> None:
+        """Go to any entry of the history.
+
+        Parameters
+        ----------
+        number : int
+            Its number; 0 is the start.
+        """
+        self._move("goto", number)
+
+    def _move(self, move: str, number: object = None) -> None:
+        to = self.history.check_move(move, number)
+        self._state_of(to)
+        self._record({"do": move, "number": to} if move == "goto" else {"do": move})
+        self.history.move(to, move)
+
+    def _lines(self) -> list[dict[str, Any]]:
+        return [self._start.header(), *self._records]
+
+    def to_text(self) -> str:
+        """Return the content of the file that :meth:`save` writes."""
+        return lines_text(self._lines())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all actions into a file; :func:`~branchwise.open_session` reads it.
+
+        Parameters
+        ----------
+        path : str or path
+            The file, such as "x.actions.json"; what it held is replaced.
+        """
+        write_lines(path, self._lines())
+
+    def script(self) -> str:
+        """Return Python code that replays what led to the tree as it is now.
+
+        Returns
+        -------
+        str
+            It needs a variable ``table``, and ``target`` and ``sample_weight`` where
+            these were not given by name; it makes ``session`` and ``model``.
+        """
+        lines = self._start.to_python()
+        actions = [entry.action for entry in self.history.way]
+        lines += [action.to_python() for action in actions if action is not None]
+        return "\n".join([*lines, "model = session.model", ""])
+
+    def diff(self, other: Session | Model) -> ModelDiff:
+        """Compare the model with that of another session.
+
+        Parameters
+        ----------
+        other : Session or Model
+            The other one, which is the new one of both.
+
+        Returns
+        -------
+        ModelDiff
+            The differences, in words with ``str``.
+        """
+        return self.model.diff(other.model if isinstance(other, Session) else other)
+
+    def continue_journal(self, path: str | os.PathLike[str]) -> None:
+        """Write all actions into a file, and further ones as they are done."""
+        self._journal = Journal(path, self._lines())
+
+    def replay(self, steps: Sequence[Action | tuple[str, Any]], name: str) -> None:
+        """Carry out the actions and moves of a file; misfits are collected."""
+        for at, step in enumerate(steps, 2):
+            if isinstance(step, Action):
+                self._records.append(step.to_dict())
+                self.history.add(step)
+                continue
+            move, number = step
+            try:
+                to = self.history.check_move(move, number)
+            except ParameterError as error:
+                raise ParameterError(f"{name}, line {at}: {error}") from None
+            goto = {"number": to} if move == "goto" else {}
+            self._records.append({"do": move, **goto})
+            self.history.move(to, move)
+        self._state_of(self.history.current)
+
+
+def grow_by_hand(
+    table: object,
+    target: object,
+    recipe: Recipe = C45,
+    *,
+    validation_fraction: float | None = None,
+    journal: str | os.PathLike[str] | None = None,
+    random_state: int = 0,
+    target_name: str | None = None,
+    labels: object = None,
+    **options: Any,
+) -> Session:
+    """Start to grow a tree by hand.
+
+    Parameters
+    ----------
+    table : table or file
+        As :func:`~branchwise.fit_tree` takes it; the rows are in memory.
+    target : sequence or str
+        The class or number of each row, or the name of the column that has it.
+    recipe : Recipe, default=C45
+        What scores splits, sends missing values, and grows parts of the tree.
+    validation_fraction : float or None
+        The share of the rows that is set aside to score the tree, by class.
+    journal : str, path or None
+        A new file that gets every action before the call that does it returns.
+    random_state : int, default=0
+        Random seed of the rows that are set aside.
+    target_name : str or None
+        The name of the target in views.
+    labels : dict, path or None
+        Titles, units and words for values in views.
+    **options
+        ``sample_weight``, ``categorical_features``, ``categories``, ``order``,
+        ``classes``, ``ignore``, ``class_weight``, ``date_features`` and ``n_jobs``, as
+        :func:`~branchwise.fit_tree` has them.
+
+    Returns
+    -------
+    Session
+        With all rows in one leaf.
+    """
+    if journal is not None:
+        check_new(journal)
+    start = Start.of(
+        table,
+        target,
+        recipe,
+        options,
+        validation_fraction=validation_fraction,
+        random_state=random_state,
+        target_name=target_name,
+        labels=labels,
+    )
+    return Session(start, journal)
+
+
+def open_session(
+    path: str | os.PathLike[str],
+    table: object,
+    target: object = None,
+    *,
+    journal: str | os.PathLike[str] | None = None,
+    **options: Any,
+) -> Session:
+    """Open a file of actions on a table: the same one, or one with new rows.
+
+    On the same rows the tree is the same. On others, decisions by hand are carried out
+    as they were recorded, and grown parts are grown from the new rows. What no longer
+    fits is left out and said in ``misfits``.
+
+    Parameters
+    ----------
+    path : str or path
+        What ``session.save`` or ``journal`` wrote; a last line that is truncated, as by
+        a power failure, is left out.
+    table : table or file
+        The rows.
+    target : sequence or None
+        The classes or numbers, where they were not given by name.
+    journal : str, path or None
+        A file for all actions; it may be ``path``, which is then continued.
+    **options
+        Options that replace those of the file, such as ``sample_weight``, which it
+        does not hold unless it is a name.
+
+    Returns
+    -------
+    Session
+        At the same place of its history.
+    """
+    name = Path(path).name
+    header, steps = read_lines(Path(path).read_bytes(), name)
+    start = Start.read(header, table, target, options, f"{name}, line 1")
+    if journal is not None and Path(journal).resolve() != Path(path).resolve():
+        check_new(journal)
+    session = Session(start, None)
+    session.replay(steps, name)
+    if journal is not None:
+        session.continue_journal(journal)
+    return session

@@ -1,0 +1,248 @@
+"""The tree of a session as it is now: its model, its nodes, and candidates for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from branchwise.data.table_schema import Schema, Value
+from branchwise.errors import BranchwiseError, ParameterError
+from branchwise.fit import labelled, named_schema
+from branchwise.model import Model
+from branchwise.recipe import Recipe
+from branchwise.studio.actions import Split, read_action
+from branchwise.studio.edits import Editor, State
+from branchwise.studio.given_splits import given_split
+from branchwise.studio.history import Entry, History
+from branchwise.studio.node_candidates import Candidate, CandidateMaker, Candidates
+from branchwise.studio.node_paths import number_of, path_of
+from branchwise.studio.starts import Start
+
+#: A node: its path, or the number that the model has for it.
+Node = str | int
+
+
+class SessionTree:
+    """The tree of a session, and all that can be read from it."""
+
+    def __init__(self, start: Start) -> None:
+        self._start = start
+        opened = start.opened()
+        self._editor: Editor = opened.editor
+        self._held_out = opened.held_out
+        self.history = History()
+        self._states: dict[int, State] = {0: self._editor.start(start.recipe)}
+        self._models: dict[int, Model] = {}
+        #: What of a file of actions, or of a session that is refitted, does not fit.
+        self.misfits: list[str] = []
+
+    @property
+    def state(self) -> State:
+        """The tree as it is counted, with the locks and notes of its nodes."""
+        return self._state_of(self.history.current)
+
+    def _state_of(self, number: int) -> State:
+        """Return the state after an entry, carrying out what was not yet."""
+        for entry in self.history.way_to(number):
+            if entry.number not in self._states:
+                self._states[entry.number] = self._carried_out(entry)
+        return self._states[number]
+
+    def _carried_out(self, entry: Entry) -> State:
+        """Carry out a recorded action; what does not fit is said, and left out."""
+        before = self._states[entry.parent or 0]
+        if entry.action is None:
+            raise AssertionError("the start is known")
+        try:
+            return self._editor.apply(before, entry.action)
+        except BranchwiseError as error:
+            self.misfits.append(f"{entry.number}. {entry.action.words}: {error}")
+            return before
+
+    @property
+    def schema(self) -> Schema:
+        """The columns and classes of the table."""
+        counts = self._editor.counts(self.state.recipe)
+        schema = replace(self._editor.schema, columns=counts.columns)
+        return named_schema(schema, self._start.target, self._start.target_name)
+
+    @property
+    def model(self) -> Model:
+        """The model of the tree as it is now."""
+        number = self.history.current
+        if number not in self._models:
+            self._models.clear()
+            self._models[number] = self._model_of(self.state)
+        return self._models[number]
+
+    def _model_of(self, state: State) -> Model:
+        counts = self._editor.counts(state.recipe)
+        tree = counts.finished(state.tree, state.recipe)
+        if state.predictions:
+            prediction = tree.label.copy()
+            for path, label in state.predictions.items():
+                prediction[number_of(tree, path)] = label
+            usual = state.recipe.costs is None and np.array_equal(
+                prediction, tree.heaviest
+            )
+            tree = replace(tree, prediction=None if usual else prediction)
+        return labelled(Model(self.schema, tree, state.recipe), self._start.labels)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of the model."""
+        return self.state.recipe
+
+    @property
+    def locks(self) -> list[str]:
+        """The paths of the locked nodes."""
+        return sorted(self.state.locks)
+
+    @property
+    def notes(self) -> dict[str, str]:
+        """The notes by path."""
+        return dict(self.state.notes)
+
+    def path(self, node: Node) -> str:
+        """Return the path of a node.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+
+        Returns
+        -------
+        str
+            Such as "/0/2".
+        """
+        return path_of(self.state.tree, node)
+
+    def number(self, node: Node) -> int:
+        """Return the number that the model has for a node.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+
+        Returns
+        -------
+        int
+            0 is the root.
+        """
+        return number_of(self.state.tree, self.path(node))
+
+    def origin(self, node: Node) -> str:
+        """Return where the split of a node comes from.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+
+        Returns
+        -------
+        {"hand", "grown", "leaf"}
+            A leaf has no split.
+        """
+        path = self.path(node)
+        if not self.state.tree.n_children[number_of(self.state.tree, path)]:
+            return "leaf"
+        return "hand" if path in self.state.hand else "grown"
+
+    def __repr__(self) -> str:
+        tree = self.state.tree
+        return (
+            f"<Session at {self.history.current} of {len(self.history) - 1} actions: "
+            f"{tree.n_leaves} leaves, depth {tree.max_depth}>"
+        )
+
+    def candidates(self, node: Node) -> Candidates:
+        """Return what every column can do for a node, the best first.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node; of one with branches, what would be in
+            place of them.
+
+        Returns
+        -------
+        Candidates
+            Columns without a split are at the end, with the reason.
+        """
+        return self._maker(self.path(node)).every()
+
+    def _maker(self, path: str) -> CandidateMaker:
+        state = self.state
+        counts = self._editor.counts(state.recipe)
+        search = self._editor.search(state, path)
+        return CandidateMaker(path, counts, search, self.schema)
+
+    def preview(
+        self,
+        node: Node,
+        column: str | int,
+        threshold: Any = None,
+        groups: Sequence[Sequence[Value]] | None = None,
+        values: Any = None,
+    ) -> Candidate:
+        """Return the figures of a split without making it.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+        column : str or int
+            The column, or its position.
+        threshold, groups, values
+            As in :meth:`split`.
+
+        Returns
+        -------
+        Candidate
+            Its scores and its children.
+        """
+        action = self._split_action(node, column, threshold, groups, values)
+        maker = self._maker(action.node)
+        search = self._editor.search(self.state, action.node)
+        index, given = given_split(self.schema, search, action)
+        if given is not None:
+            return maker.given(given)
+        name = self.schema.columns[index].name
+        return next(each for each in maker.every() if each.column == name)
+
+    def _split_action(
+        self, node: Node, column: Any, threshold: Any, groups: Any, values: Any
+    ) -> Split:
+        path = self.path(node)
+        if isinstance(column, (int, np.integer)) and not isinstance(column, bool):
+            names = [each.name for each in self.schema.columns]
+            if not 0 <= column < len(names):
+                raise ParameterError(
+                    f"column must be a name, or a position from 0 to {len(names) - 1}. "
+                    f"Got {column!r}."
+                )
+            column = names[column]
+        every = values
+        if values is not None and not isinstance(values, bool):
+            # All values that are there, each a branch: checked as groups are.
+            groups, every = [[each] for each in values], False
+        given = {
+            "do": "split",
+            "node": path,
+            "column": column,
+            "threshold": _as_text(threshold),
+            "groups": groups,
+            "values": bool(every),
+        }
+        return cast("Split", read_action(given))
+
+
+def _as_text(threshold: Any) -> Any:
+    """Return dates as texts."""
+    return threshold.isoformat() if hasattr(threshold, "isoformat") else threshold
