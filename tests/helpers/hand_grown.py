@@ -11,7 +11,7 @@ import pandas as pd
 
 from branchwise.errors import BranchwiseError
 from branchwise.recipe import C45, CART, ID3, Recipe
-from branchwise.studio.node_paths import paths
+from branchwise.studio.nodes.node_paths import paths
 from branchwise.studio.session import Session
 
 #: The order of a column of ordered categories.

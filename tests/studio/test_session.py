@@ -8,7 +8,7 @@ import branchwise
 from branchwise import fit_tree, grow_by_hand
 from branchwise.fit import not_wanted
 from branchwise.recipe import C45, CART, ID3
-from branchwise.studio.node_paths import paths
+from branchwise.studio.nodes.node_paths import paths
 from hand_grown import NUMBERS, RECIPES, options, table
 
 EVERY = {**RECIPES, **NUMBERS}

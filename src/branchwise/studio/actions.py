@@ -16,7 +16,7 @@ import numpy as np
 from branchwise.data.table_schema import Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.recipe import FIELDS, Recipe
-from branchwise.studio.node_paths import is_path
+from branchwise.studio.nodes.node_paths import is_path
 from branchwise.text.words import listed, word
 
 #: Limits of what a file may hold: characters of a text, values of a list.

@@ -1,7 +1,7 @@
 """Edits: a state of a session and an action give a new state.
 
 Only the rows of the action's node are counted. Trees here are counted in the units of
-the grid (``studio/row_counts.py``).
+the grid (``studio/nodes/row_counts.py``).
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from branchwise.studio.actions import (
     Unlock,
     check_criterion,
 )
-from branchwise.studio.given_splits import given_split
-from branchwise.studio.node_paths import (
+from branchwise.studio.nodes.given_splits import given_split
+from branchwise.studio.nodes.node_paths import (
     ROOT,
     branches_of,
     is_below,
     joined,
     number_of,
 )
-from branchwise.studio.node_search import NodeSearch
-from branchwise.studio.row_counts import RowCounts
+from branchwise.studio.nodes.node_search import NodeSearch
+from branchwise.studio.nodes.row_counts import RowCounts
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Splits
 from branchwise.tree.tree import Tree, rearranged, with_collapsed
 

@@ -15,10 +15,14 @@ from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import Split, read_action
 from branchwise.studio.edits import Editor, State
-from branchwise.studio.given_splits import given_split
 from branchwise.studio.history import Entry, History
-from branchwise.studio.node_candidates import Candidate, CandidateMaker, Candidates
-from branchwise.studio.node_paths import number_of, path_of
+from branchwise.studio.nodes.given_splits import given_split
+from branchwise.studio.nodes.node_candidates import (
+    Candidate,
+    CandidateMaker,
+    Candidates,
+)
+from branchwise.studio.nodes.node_paths import number_of, path_of
 from branchwise.studio.starts import Start
 
 #: A node: its path, or the number that the model has for it.

@@ -27,7 +27,7 @@ from branchwise.grow.grow import grow, recount
 from branchwise.grow.protocol import Levels, prescribed_splits
 from branchwise.prune.error_based import Recount
 from branchwise.recipe import Recipe, unpruned
-from branchwise.studio.node_paths import branches_of, number_of
+from branchwise.studio.nodes.node_paths import branches_of, number_of
 from branchwise.threads import cached_property
 from branchwise.train.engine_growth import at_table_values
 from branchwise.train.hold_out import choose_alpha

@@ -11,7 +11,7 @@ from branchwise.data.conventions.date_format import read_text
 from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.errors import ParameterError, quoted
 from branchwise.studio.actions import Split
-from branchwise.studio.node_search import Given, NodeSearch
+from branchwise.studio.nodes.node_search import Given, NodeSearch
 from branchwise.text.bounds import shown
 from branchwise.text.words import word
 from branchwise.tree.splits import ABOVE, AT_MOST

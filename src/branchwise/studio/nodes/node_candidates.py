@@ -20,8 +20,8 @@ from branchwise.grow.scored import Branches
 from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
 from branchwise.stats import log_adjacent_groupings, log_groupings
-from branchwise.studio.node_search import Given, NodeSearch
-from branchwise.studio.row_counts import RowCounts
+from branchwise.studio.nodes.node_search import Given, NodeSearch
+from branchwise.studio.nodes.row_counts import RowCounts
 from branchwise.text.blocks import Block, Heading, Table
 from branchwise.text.bounds import shown
 from branchwise.text.conditions import condition_on, phrase

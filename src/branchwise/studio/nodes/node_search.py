@@ -25,7 +25,7 @@ from branchwise.grow.protocol import Level
 from branchwise.grow.scored import Branches, assembled
 from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
-from branchwise.studio.row_counts import RowCounts
+from branchwise.studio.nodes.row_counts import RowCounts
 from branchwise.threads import cached_property
 from branchwise.tree.splits import STOP, Splits
 

@@ -1,0 +1,1 @@
+"""Nodes of a session: their paths, rows, candidates and prescribed splits."""
