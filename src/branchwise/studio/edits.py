@@ -291,6 +291,18 @@ class Editor:
         return int(first_best(splits.sizes, first, np.zeros(1))[0])
 
 
+def finished_tree(editor: Editor, state: State) -> Tree:
+    """Return the tree of a state as that of a model, with what was set by hand."""
+    tree = editor.counts(state.recipe).finished(state.tree, state.recipe)
+    if not state.predictions:
+        return tree
+    prediction = tree.label.copy()
+    for path, label in state.predictions.items():
+        prediction[number_of(tree, path)] = label
+    usual = state.recipe.costs is None and np.array_equal(prediction, tree.heaviest)
+    return replace(tree, prediction=None if usual else prediction)
+
+
 def check_recipe(recipe: Recipe, schema: Schema) -> None:
     """Reject recipes that cannot be followed by hand."""
     check_criterion(recipe)

@@ -37,11 +37,39 @@ class Entry:
     number: int
     parent: int | None
     action: Action | None
+    #: What leads to the node of the action; None where it is not known.
+    way: tuple[str, ...] | None = None
 
     @property
     def words(self) -> str:
         """The action in a few words."""
         return "start" if self.action is None else self.action.words
+
+
+@dataclass(frozen=True)
+class Step:
+    """A line of a file: an action and the way to its node."""
+
+    action: Action
+    way: tuple[str, ...] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line in plain values."""
+        record = self.action.to_dict()
+        return record if self.way is None else {**record, "way": list(self.way)}
+
+
+@dataclass(frozen=True)
+class Move:
+    """A line of a file: an undo, a redo, or a goto and its number."""
+
+    move: str
+    number: int | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the line in plain values."""
+        given = {} if self.number is None else {"number": self.number}
+        return {"do": self.move, **given}
 
 
 class History(Document):
@@ -64,10 +92,10 @@ class History(Document):
     def __repr__(self) -> str:
         return f"<History of {len(self) - 1} actions, at {self.current}>"
 
-    def add(self, action: Action) -> int:
+    def add(self, action: Action, way: tuple[str, ...] | None = None) -> int:
         """Add an action after the current entry, which it becomes."""
         number = len(self.entries)
-        self.entries.append(Entry(number, self.current, action))
+        self.entries.append(Entry(number, self.current, action, way))
         self._move(number)
         return number
 
@@ -172,17 +200,25 @@ class Journal:
     def __init__(self, path: str | os.PathLike[str], lines: Sequence[Any]) -> None:
         self.path = Path(path)
         write_lines(self.path, lines)
-        self._file = self.path.open("ab")
 
     def append(self, record: Mapping[str, Any]) -> None:
         """Write a line, and wait until it is on the disk."""
-        self._file.write(_line(record))
-        self._file.flush()
-        os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        try:
+            # The file is there: one that was removed is not begun in the middle.
+            with self.path.open("r+b") as file:
+                end = file.seek(0, os.SEEK_END)
+                try:
+                    file.write(_line(record))
+                    file.flush()
+                    os.fsync(file.fileno())
+                except OSError:
+                    file.truncate(end)
+                    raise
+        except OSError as error:
+            raise DataError(
+                f"The journal {str(self.path)!r} cannot be written: {error.strerror}. "
+                "The action was not done; mend it, or save the session in another file."
+            ) from None
 
 
 def check_new(journal: str | os.PathLike[str]) -> None:
@@ -210,7 +246,7 @@ def _line(record: Mapping[str, Any]) -> bytes:
     return json_text(record, allow_nan=False).encode() + b"\n"
 
 
-def read_lines(content: bytes, name: str) -> tuple[dict[str, Any], list[Any]]:
+def read_lines(content: bytes, name: str) -> tuple[dict[str, Any], list[Step | Move]]:
     """Return the session and the actions and moves of a file of actions, checked.
 
     A last line that was truncated is left out.
@@ -236,7 +272,7 @@ def read_lines(content: bytes, name: str) -> tuple[dict[str, Any], list[Any]]:
             f"{name}, line 1, must describe a session, with 'actions': {LAYOUT}. It is "
             "not a file of actions, or one of a later version of branchwise."
         )
-    steps = []
+    steps: list[Step | Move] = []
     for at, record in enumerate(records[1:], 2):
         try:
             steps.append(_step(record))
@@ -261,7 +297,7 @@ def _no_constant(text: str) -> None:
     raise ValueError(text)
 
 
-def _step(record: Any) -> Action | tuple[str, Any]:
+def _step(record: Any) -> Step | Move:
     """Return an action, or a move and the number it goes to."""
     if isinstance(record, dict) and record.get("do") in MOVES:
         number = record.get("number")
@@ -272,5 +308,16 @@ def _step(record: Any) -> Action | tuple[str, Any]:
             raise ParameterError(
                 "undo and redo have nothing besides 'do', goto has a 'number'."
             )
-        return record["do"], number
-    return read_action(record)
+        return Move(record["do"], number)
+    way = None
+    if isinstance(record, dict) and "way" in record:
+        way = _read_way(record["way"])
+        record = {name: value for name, value in record.items() if name != "way"}
+    return Step(read_action(record), way)
+
+
+def _read_way(given: Any) -> tuple[str, ...]:
+    texts = isinstance(given, list) and all(isinstance(each, str) for each in given)
+    if not texts:
+        raise ParameterError("'way' of an action must be a list of texts.")
+    return tuple(given)

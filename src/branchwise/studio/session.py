@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from branchwise.data.table_schema import Value
-from branchwise.errors import ParameterError
+from branchwise.errors import DataError, ParameterError
 from branchwise.model import Model
 from branchwise.recipe import C45, Recipe
 from branchwise.studio.actions import (
@@ -20,16 +22,20 @@ from branchwise.studio.actions import (
 )
 from branchwise.studio.history import (
     Journal,
+    Move,
+    Step,
     check_new,
     lines_text,
     read_lines,
     write_lines,
 )
+from branchwise.studio.replay import check_keep, kept_actions, way_to
 from branchwise.studio.session_tree import Node, SessionTree
 from branchwise.studio.starts import Start
 
 if TYPE_CHECKING:
     from branchwise.explain.diff import ModelDiff
+    from branchwise.studio.scores import SessionScore
 
 
 class Session(SessionTree):
@@ -180,9 +186,11 @@ class Session(SessionTree):
         self._do(read_action(action))
 
     def _do(self, action: Action) -> None:
-        state = self._editor.apply(self.state, action)
-        self._record(action.to_dict())
-        self._states[self.history.add(action)] = state
+        before = self.state
+        state = self._editor.apply(before, action)
+        way = way_to(self._editor.schema, before.tree, action.node)
+        self._record(Step(action, way).to_dict())
+        self._states[self.history.add(action, way)] = state
 
     def _record(self, record: dict[str, Any]) -> None:
         if self._journal is not None:
@@ -210,7 +218,7 @@ class Session(SessionTree):
     def _move(self, move: str, number: object = None) -> None:
         to = self.history.check_move(move, number)
         self._state_of(to)
-        self._record({"do": move, "number": to} if move == "goto" else {"do": move})
+        self._record(Move(move, to if move == "goto" else None).to_dict())
         self.history.move(to, move)
 
     def _lines(self) -> list[dict[str, Any]]:
@@ -259,26 +267,132 @@ class Session(SessionTree):
         """
         return self.model.diff(other.model if isinstance(other, Session) else other)
 
+    def close(self) -> None:
+        """End the journal: what follows is not written into it."""
+        self._journal = None
+
     def continue_journal(self, path: str | os.PathLike[str]) -> None:
         """Write all actions into a file, and further ones as they are done."""
         self._journal = Journal(path, self._lines())
 
-    def replay(self, steps: Sequence[Action | tuple[str, Any]], name: str) -> None:
+    def replay(self, steps: Sequence[Step | Move], name: str) -> None:
         """Carry out the actions and moves of a file; misfits are collected."""
         for at, step in enumerate(steps, 2):
-            if isinstance(step, Action):
-                self._records.append(step.to_dict())
-                self.history.add(step)
-                continue
-            move, number = step
-            try:
-                to = self.history.check_move(move, number)
-            except ParameterError as error:
-                raise ParameterError(f"{name}, line {at}: {error}") from None
-            goto = {"number": to} if move == "goto" else {}
-            self._records.append({"do": move, **goto})
-            self.history.move(to, move)
+            if isinstance(step, Step):
+                self.history.add(step.action, step.way)
+            else:
+                try:
+                    to = self.history.check_move(step.move, step.number)
+                except ParameterError as error:
+                    raise DataError(f"{name}, line {at}: {error}") from None
+                self.history.move(to, step.move)
+            self._records.append(step.to_dict())
         self._state_of(self.history.current)
+
+    def refit(
+        self, table: object, keep: str = "locked", target: object = None, **options: Any
+    ) -> Session:
+        """Start a session on other rows with the decisions of this one.
+
+        What no longer fits is left out and said in ``misfits``.
+
+        Parameters
+        ----------
+        table : table or file
+            The rows, with the same columns.
+        keep : {"locked", "all", "none"}
+            Keep the splits of locked nodes, of what is below them and of the way to
+            them, and grow the rest by the recipe; carry out all actions again, in which
+            grown parts are grown from the new rows; or grow all of the tree.
+        target : sequence or None
+            The classes or numbers, where they were not given by name.
+        **options
+            Options that replace those of this session.
+
+        Returns
+        -------
+        Session
+            The other one; this one stays as it is.
+        """
+        check_keep(keep)
+        start = self._start.on(table, target, options)
+        session = Session(start, None)
+        if keep == "all":
+            given = [Step(e.action, e.way) for e in self.history.way if e.action]
+        else:
+            state = self.state
+            if keep == "none":
+                state = replace(state, locks=frozenset(), notes={})
+            given = [Step(action, None) for action in kept_actions(self.schema, state)]
+        session.replay(given, "refit")
+        return session
+
+    def score(
+        self, method: str | None = None, folds: int = 5, repeats: int = 3
+    ) -> SessionScore:
+        """Score the tree, and the one that the recipe grows by itself.
+
+        On rows that were set aside, no decision has seen what it is scored by, unless
+        it was made to raise this very score. In cross-validation the actions are
+        replayed on each training part, so that grown parts, counts and predictions come
+        from these rows alone; but splits that were chosen by hand were chosen in the
+        sight of all rows, and their score is too good by as much as that helped.
+
+        Parameters
+        ----------
+        method : {"hold-out", "cross-validation"} or None
+            By default the rows that ``validation_fraction`` has set aside, if there are
+            any.
+        folds, repeats : int
+            Of cross-validation.
+
+        Returns
+        -------
+        SessionScore
+            Accuracies, or mean absolute errors, with intervals of 95 %, and their
+            difference, row by row or fold by fold.
+        """
+        found: SessionScore = self._scored(method, folds, repeats)()
+        return found
+
+    def _scored(
+        self, method: str | None, folds: int, repeats: int
+    ) -> Callable[[], SessionScore]:
+        from branchwise.studio import scores  # noqa: PLC0415  (slow to import)
+
+        method = scores.check_method(method, self._held_out is not None)
+        scoring = scores.Scoring(
+            self._editor.rows,
+            self._held_out,
+            self._editor.schema,
+            self.recipe,
+            self._start.recipe,
+            [(e.action, e.way) for e in self.history.way if e.action is not None],
+            self.model.tree,
+            self._start.random_state,
+            self._editor.threads,
+        )
+        if method == "hold-out":
+            return scoring.on_held_out
+        return partial(scoring.by_folds, folds, repeats)
+
+    def scoring(
+        self, method: str | None = None, folds: int = 5, repeats: int = 3
+    ) -> Callable[[], dict[str, Any]]:
+        """Return a function that scores the tree as it is now, whatever follows.
+
+        Parameters
+        ----------
+        method, folds, repeats
+            As in :meth:`score`.
+
+        Returns
+        -------
+        callable
+            It returns the score in plain values, and may run in another thread.
+        """
+        compute = self._scored(method, folds, repeats)
+        return lambda: compute().to_dict()
 
 
 def grow_by_hand(

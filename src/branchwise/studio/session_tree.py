@@ -8,13 +8,15 @@ from typing import Any, cast
 
 import numpy as np
 
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.table_schema import Schema, Value
-from branchwise.errors import BranchwiseError, ParameterError
+from branchwise.engines.memory import Training
+from branchwise.errors import ParameterError
 from branchwise.fit import labelled, named_schema
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import Split, read_action
-from branchwise.studio.edits import Editor, State
+from branchwise.studio.edits import Editor, State, finished_tree
 from branchwise.studio.history import Entry, History
 from branchwise.studio.nodes.given_splits import given_split
 from branchwise.studio.nodes.node_candidates import (
@@ -23,6 +25,8 @@ from branchwise.studio.nodes.node_candidates import (
     Candidates,
 )
 from branchwise.studio.nodes.node_paths import number_of, path_of
+from branchwise.studio.nodes.node_search import NodeSearch
+from branchwise.studio.replay import carried_out
 from branchwise.studio.starts import Start
 
 #: A node: its path, or the number that the model has for it.
@@ -42,6 +46,7 @@ class SessionTree:
         self._models: dict[int, Model] = {}
         #: What of a file of actions, or of a session that is refitted, does not fit.
         self.misfits: list[str] = []
+        self._last_search: tuple[tuple[int, str], NodeSearch] | None = None
 
     @property
     def state(self) -> State:
@@ -60,11 +65,11 @@ class SessionTree:
         before = self._states[entry.parent or 0]
         if entry.action is None:
             raise AssertionError("the start is known")
-        try:
-            return self._editor.apply(before, entry.action)
-        except BranchwiseError as error:
-            self.misfits.append(f"{entry.number}. {entry.action.words}: {error}")
-            return before
+        given = self._editor, before, entry.action, entry.way
+        state, misfit = carried_out(*given)
+        if misfit is not None:
+            self.misfits.append(f"{entry.number}. {misfit}")
+        return state
 
     @property
     def schema(self) -> Schema:
@@ -83,16 +88,7 @@ class SessionTree:
         return self._models[number]
 
     def _model_of(self, state: State) -> Model:
-        counts = self._editor.counts(state.recipe)
-        tree = counts.finished(state.tree, state.recipe)
-        if state.predictions:
-            prediction = tree.label.copy()
-            for path, label in state.predictions.items():
-                prediction[number_of(tree, path)] = label
-            usual = state.recipe.costs is None and np.array_equal(
-                prediction, tree.heaviest
-            )
-            tree = replace(tree, prediction=None if usual else prediction)
+        tree = finished_tree(self._editor, state)
         return labelled(Model(self.schema, tree, state.recipe), self._start.labels)
 
     @property
@@ -165,6 +161,35 @@ class SessionTree:
             f"{tree.n_leaves} leaves, depth {tree.max_depth}>"
         )
 
+    @property
+    def training(self) -> Training:
+        """The encoded rows that the tree is grown from."""
+        return self._editor.counts(self.state.recipe).rows
+
+    @property
+    def validation_fraction(self) -> float | None:
+        """The share of the rows that is set aside to score the tree."""
+        return self._start.validation_fraction
+
+    def cases(self, node: Node) -> tuple[Ints, Floats | None]:
+        """Return the rows of a node, and their weights there.
+
+        Parameters
+        ----------
+        node : str or int
+            The path or the number of a node.
+
+        Returns
+        -------
+        array of int, array of float or None
+            Positions among the rows of :attr:`training`; None where each weighs 1.
+        """
+        state = self.state
+        counts = self._editor.counts(state.recipe)
+        cases = counts.cases(state.tree, self.path(node))
+        weight = None if cases.weight is None else cases.weight * counts.grid.unit
+        return cases.row, weight
+
     def candidates(self, node: Node) -> Candidates:
         """Return what every column can do for a node, the best first.
 
@@ -182,10 +207,16 @@ class SessionTree:
         return self._maker(self.path(node)).every()
 
     def _maker(self, path: str) -> CandidateMaker:
-        state = self.state
-        counts = self._editor.counts(state.recipe)
-        search = self._editor.search(state, path)
-        return CandidateMaker(path, counts, search, self.schema)
+        counts = self._editor.counts(self.recipe)
+        return CandidateMaker(path, counts, self._search_at(path), self.schema)
+
+    def _search_at(self, path: str) -> NodeSearch:
+        """Return the search at a node, the last one if it is for the same node."""
+        key = self.history.current, path
+        if self._last_search is None or self._last_search[0] != key:
+            search = self._editor.search(self.state, path)
+            self._last_search = key, search
+        return self._last_search[1]
 
     def preview(
         self,
@@ -213,8 +244,8 @@ class SessionTree:
         """
         action = self._split_action(node, column, threshold, groups, values)
         maker = self._maker(action.node)
-        search = self._editor.search(self.state, action.node)
-        index, given = given_split(self.schema, search, action)
+        given_action = self.schema, self._search_at(action.node), action
+        index, given = given_split(*given_action)
         if given is not None:
             return maker.given(given)
         name = self.schema.columns[index].name

@@ -83,6 +83,21 @@ class Start:
             kept["order"] = order
         return cls(table, target, recipe, kept, labels=labels, **given)
 
+    def on(self, table: object, target: object, options: Mapping[str, Any]) -> Start:
+        """Return the same start on another table."""
+        given = {**self.options, **options}
+        rows = {"target": self.target} if target is None else {}
+        rows |= {
+            name: each for name, each in self.options.items() if name not in options
+        }
+        for name, value in rows.items():
+            if _is_rows(name, value):
+                raise ParameterError(
+                    f"{name} was given as values of other rows. Pass {name} for these."
+                )
+        target = self.target if target is None else target
+        return replace(self, table=table, target=target, options=given)
+
     def opened(self) -> Opened:
         """Encode the rows."""
         engine = engine_of(self.table)
@@ -228,7 +243,7 @@ def _checked_text(name: str, value: object) -> str | None:
 
 
 def _is_rows(name: str, value: object) -> bool:
-    return name == "sample_weight" and not isinstance(value, str)
+    return name in ("sample_weight", "target") and not isinstance(value, str)
 
 
 def _plain_option(name: str, value: Any) -> Any:
