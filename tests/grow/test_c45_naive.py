@@ -17,7 +17,7 @@ from branchwise.recipe import C45
 from c45_comparison import assert_same_tree
 from selection import first_fast
 
-CHUNK = 25
+CHUNK = 10
 TABLES = 1000
 
 #: The kernels that grow these trees: the reference, and its twin if that can.

@@ -21,7 +21,7 @@ from branchwise import Model, fit_tree
 from branchwise.grow.categories import ALL_GROUPINGS, ALL_MERGERS
 from branchwise.recipe import C45, CART, Recipe
 from random_tables import KERNELS
-from selection import first_fast
+from selection import examples, first_fast
 
 Sums = tuple[float, ...]
 Side = frozenset[Any]
@@ -294,7 +294,7 @@ def check_root(table: Table, seed: object) -> str | None:
 # ------------------------------------------------------------------ no split is better
 
 
-@pytest.mark.parametrize("first", first_fast(range(0, 600, 100), n_fast=2))
+@pytest.mark.parametrize("first", first_fast(range(0, 600, 100)))
 def test_no_cut_and_no_grouping_is_better(first: int) -> None:
     kinds: Counter[str | None] = Counter()
     for seed in range(first, first + 100):
@@ -307,14 +307,14 @@ def test_no_cut_and_no_grouping_is_better(first: int) -> None:
 def test_no_ratio_is_better() -> None:
     """Groups are chosen by the ratio of known cases, so none has gaps as a branch."""
     kinds: Counter[str | None] = Counter()
-    for seed in range(2000, 2150):
+    for seed in range(2000, 2000 + examples(150)):
         table = random_table(seed, ["gain_ratio"])
         if table.recipe.missing == "branch":
             numbers = {n: c for n, c in table.cells.items() if table.is_numeric(n)}
             table = replace(table, cells=numbers)
         if table.cells:
             kinds[check_root(table, seed)] += 1
-    assert min(kinds["numbers"], kinds["2 groups"]) > 20
+    assert min(kinds["numbers"], kinds["2 groups"]) > examples(21)
 
 
 def test_no_admissible_split_is_better() -> None:
@@ -332,7 +332,7 @@ def test_no_admissible_split_is_better() -> None:
 @pytest.mark.parametrize("criterion", ["gain", "gini", "variance", "poisson"])
 def test_groups_in_order_are_the_best_of_all(criterion: str) -> None:
     """Two classes or numbers: with many values, too, no grouping is better."""
-    for seed in range(12):
+    for seed in range(examples(12)):
         table = many_values(seed, criterion, n_values=11, n_classes=2)
         assert check_root(table, seed) in (None, "2 groups")
 
@@ -341,7 +341,7 @@ def test_groups_in_order_are_the_best_of_all(criterion: str) -> None:
 def test_many_values_are_no_worse_than_the_documented_search(criterion: str) -> None:
     """One value against the rest, and values cut in the order of a class's share."""
     better = 0
-    for seed in range(60):
+    for seed in range(examples(60)):
         n_values = random.Random(seed).randint(ALL_GROUPINGS + 1, 16)
         table = many_values(seed, criterion, n_values, n_classes=3 + seed % 2)
         oracle, model = Oracle(table), table.fit_by_all()
@@ -356,7 +356,7 @@ def test_many_values_are_no_worse_than_the_documented_search(criterion: str) -> 
         )
         assert score == pytest.approx(max(single, ordered), abs=TOLERANCE), seed
         better += score > single + 1e-6
-    assert better > 5
+    assert better > examples(15)
 
 
 def test_one_value_may_be_better_than_any_cut_in_order() -> None:
@@ -458,7 +458,7 @@ def merger(groups: list[Side], a: int, b: int) -> list[Side]:
     return joined
 
 
-@pytest.mark.parametrize("first", range(0, 120, 40))
+@pytest.mark.parametrize("first", first_fast(range(0, 120, 40)))
 def test_groups_are_those_of_the_documented_search(first: int) -> None:
     shared = 0
     for seed in range(first, first + 40):
@@ -479,7 +479,7 @@ def test_groups_are_those_of_the_documented_search(first: int) -> None:
 
 def test_groups_are_admissible_and_in_order() -> None:
     split = 0
-    for seed in range(60):
+    for seed in range(examples(60)):
         table = grouping_table(seed)
         model = table.fit_by_all()
         if len(model.tree) == 1:
@@ -499,7 +499,7 @@ def test_groups_are_admissible_and_in_order() -> None:
         apart = [frozenset([value]) for value in sorted(named)]
         if oracle.admissible(name, apart):
             assert oracle.worth(name, sides) >= oracle.worth(name, apart) - TOLERANCE
-    assert split > 30
+    assert split > examples(30)
 
 
 @pytest.mark.parametrize(
@@ -512,7 +512,7 @@ def test_groups_are_admissible_and_in_order() -> None:
     ids=["groups", "two-way", "numbers"],
 )
 def test_row_order_changes_no_group(make: Callable[[int], Table]) -> None:
-    for seed in range(15):
+    for seed in range(examples(15)):
         table = make(seed)
         order = list(range(len(table.target)))
         random.Random(seed).shuffle(order)

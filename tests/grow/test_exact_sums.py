@@ -186,7 +186,7 @@ def agree(folder, columns, recipe, **choices):
         assert found == wanted, place
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", first_fast(range(6), n_fast=3))
 def test_every_engine_adds_up_the_same(seed, tmp_path):
     x, y, weights = hostile_table(seed)
     columns = {"x": x, "n": [ord(c) * 1.5 for c in x[::-1]], "y": y}
@@ -295,7 +295,7 @@ SCALED = {
 }
 
 
-@pytest.mark.parametrize("powers", first_fast([(-960, 71), (-60, -1, 1, 960)]))
+@pytest.mark.parametrize("powers", first_fast([(-960,), (71, -60, -1, 1, 960)]))
 @pytest.mark.parametrize("kernel", ["native", "reference"])
 @pytest.mark.parametrize("name", SCALED)
 def test_a_power_of_two_changes_nothing_but_the_weights(

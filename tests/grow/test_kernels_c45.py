@@ -25,7 +25,7 @@ from c45_problems import c45_problem
 from kernel_problems import assert_same_tree, random_problem
 from kernel_recipes import number_problem_with, problem_with
 from number_problems import same_numbers
-from selection import first_fast
+from selection import examples, first_fast
 
 pytest.importorskip(
     "branchwise._native", reason="installed without the compiled extension"
@@ -59,10 +59,10 @@ def test_same_tree_before_and_after_pruning(part):
     assert raised or part
 
 
-@pytest.mark.parametrize("part", first_fast(range(16)))
+@pytest.mark.parametrize("part", first_fast(range(48)))
 def test_same_groups_of_values(part):
     shared = 0
-    for seed in range(part, N_TABLES // 3, 16):
+    for seed in range(part, N_TABLES // 3, 48):
         columns, data, labels, n_classes, grid, base = c45_problem(seed)
         rng = np.random.default_rng(seed)
         if rng.random() < 0.5:
@@ -79,7 +79,7 @@ def test_same_groups_of_values(part):
         twin = native.grow_native(columns, data, labels, n_classes, grid, recipe)
         assert_same_tree(reference, twin, (seed, recipe))
         shared += bool((reference.n_codes > 1).any())
-    assert shared > 10
+    assert shared > 1
 
 
 def some_rules(rng: np.random.Generator, branchings: list[str]):
@@ -140,7 +140,7 @@ CHECKS = [check_rules_of_classes, check_average_gain_of_numbers]
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_same_trees_by_single_rules(check):
-    check(range(10_000, 10_045))
+    check(range(10_000, 10_000 + examples(45)))
 
 
 @pytest.mark.slow

@@ -24,7 +24,7 @@ from kernel_problems import assert_same_tree
 from kernel_recipes import larger_table, number_problem_with, problem_with
 from native_arguments import growth
 from number_problems import same_numbers
-from selection import first_fast
+from selection import examples, first_fast
 
 _native = pytest.importorskip(
     "branchwise._native", reason="installed without the compiled extension"
@@ -163,7 +163,7 @@ CHECKS = [
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_same_trees(check, monkeypatch):
-    check(range(10_000, 10_030), monkeypatch)
+    check(range(10_000, 10_000 + examples(30)), monkeypatch)
 
 
 @pytest.mark.slow
@@ -173,14 +173,15 @@ def test_same_trees_on_5000_tables(check, part, monkeypatch):
     check(range(part, 5000, 10), monkeypatch)
 
 
+@pytest.mark.parametrize("n_rows", first_fast([1000, 3000]))
 @pytest.mark.parametrize("weighted", first_fast([True, False]))
 @pytest.mark.parametrize("branching", ["values", "two-way"])
 @pytest.mark.parametrize(("most", "random_splits"), [(1, False), (3, False), (3, True)])
 def test_larger_tables_with_any_number_of_threads(
-    weighted, branching, most, random_splits, monkeypatch
+    weighted, branching, most, random_splits, n_rows, monkeypatch
 ):
     monkeypatch.setattr(native, "WORTH_SHARING", 500)
-    columns, data, y, grid = larger_table(3000, weighted)
+    columns, data, y, grid = larger_table(n_rows, weighted)
     recipe = Recipe(branching=branching, min_samples_leaf=2 if weighted else 1)
     labels = np.digitize(y, [0.0, 1.0, 3.0]).astype(np.intp)
     drawn = ColumnDraws(tree_key(0, most), most, random_splits)

@@ -55,18 +55,18 @@ def grouped_problem(seed: int):
     return columns, data, labels.astype(np.intp), n_classes, grid, recipe
 
 
-@pytest.mark.parametrize("part", first_fast(range(100)))
+@pytest.mark.parametrize("part", first_fast(range(250)))
 def test_same_tree_of_groups(part, monkeypatch):
     shared = 0
-    for seed in range(part, N_TABLES, 100):
+    for seed in range(part, N_TABLES, 250):
         problem = grouped_problem(seed)
         columns, data, labels, n_classes, grid, recipe = problem
         engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
         reference = grow(engine, columns, recipe)
         assert_same_tree(reference, native.grow_native(*problem), (seed, recipe))
-        if seed % 4 == 0:
+        if (seed // 250) % 4 == 0:
             monkeypatch.setattr(native, "WORTH_SHARING", 100)
             twin = native.grow_native(*problem, n_threads=2)
             assert_same_tree(reference, twin, (seed, recipe))
         shared += bool((reference.n_codes > 1).any())
-    assert shared > N_TABLES // 200
+    assert shared >= N_TABLES // 500

@@ -22,10 +22,14 @@ from branchwise.tree.validation import validate
 from kernel_problems import assert_same_tree, unseen_rows
 from kernel_recipes import larger_table, number_problem_with, problem_with
 from number_problems import same_numbers
+from selection import examples, first_fast
 
 _native = pytest.importorskip(
     "branchwise._native", reason="installed without the compiled extension"
 )
+
+#: Seeds of tables that are compared in every run.
+FEW = range(10_000, 10_000 + examples(60))
 
 
 def assert_same_surrogates(one, other, context):
@@ -51,7 +55,7 @@ def check_classes(seeds, monkeypatch, **changes):
 
 
 def test_learned_sides_of_classes(monkeypatch):
-    check_classes(range(10_000, 10_050), monkeypatch, missing="learned")
+    check_classes(FEW, monkeypatch, missing="learned")
 
 
 @pytest.mark.slow
@@ -77,7 +81,7 @@ def check_numbers(seeds, monkeypatch, **changes):
 
 
 def test_learned_sides_of_numbers(monkeypatch):
-    check_numbers(range(10_000, 10_060), monkeypatch, missing="learned")
+    check_numbers(FEW, monkeypatch, missing="learned")
 
 
 @pytest.mark.slow
@@ -87,11 +91,11 @@ def test_learned_sides_of_numbers_on_5000_tables(part, monkeypatch):
 
 
 def test_surrogates_of_classes(monkeypatch):
-    check_classes(range(10_000, 10_050), monkeypatch, missing="surrogate")
+    check_classes(FEW, monkeypatch, missing="surrogate")
 
 
 def test_surrogates_of_numbers(monkeypatch):
-    check_numbers(range(10_000, 10_060), monkeypatch, missing="surrogate")
+    check_numbers(FEW, monkeypatch, missing="surrogate")
 
 
 @pytest.mark.slow
@@ -141,7 +145,7 @@ def assert_same_walk(columns, tree, rows, context, monkeypatch):
 
 
 def test_rows_follow_surrogates(monkeypatch):
-    check_predictions(range(10_000, 10_050), monkeypatch)
+    check_predictions(FEW, monkeypatch)
 
 
 @pytest.mark.slow
@@ -195,11 +199,14 @@ def test_the_border_of_prediction_refuses_bad_surrogates(name, value):
         _native.Walk(**given)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_rows", first_fast([3000, 6000]))
+@pytest.mark.parametrize("weighted", first_fast([True, False]))
 @pytest.mark.parametrize("missing", ["learned", "surrogate"])
-def test_larger_tables_with_any_number_of_threads(weighted, missing, monkeypatch):
-    monkeypatch.setattr(native, "WORTH_SHARING", 1 << 12)
-    columns, data, y, grid = larger_table(6000, weighted)
+def test_larger_tables_with_any_number_of_threads(
+    weighted, missing, n_rows, monkeypatch
+):
+    monkeypatch.setattr(native, "WORTH_SHARING", 1 << 11)
+    columns, data, y, grid = larger_table(n_rows, weighted)
     labels = np.digitize(y, [0.0, 1.0, 3.0])
     recipe = replace(CART, missing=missing, max_depth=7)
     reference = grow(

@@ -20,6 +20,7 @@ from branchwise.grow.grow import grow
 from branchwise.recipe import CART
 from branchwise.train.train import finished
 from number_problems import random_number_problem, same_numbers
+from selection import examples, first_fast
 
 _native = pytest.importorskip(
     "branchwise._native", reason="installed without the compiled extension"
@@ -45,7 +46,7 @@ def check_tables(seeds):
 
 
 def test_same_tree_on_random_tables():
-    check_tables(range(10_000, 10_060))
+    check_tables(range(10_000, 10_000 + examples(60)))
 
 
 @pytest.mark.slow
@@ -68,7 +69,7 @@ def large_table(n=20_000, weighted=False):
     return columns, Columns(n, tuple(cells)), y, weigh(weights, n, False)
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("weighted", first_fast([True, False]))
 @pytest.mark.parametrize("missing", ["largest", "branch"])
 def test_same_tree_on_a_larger_table_with_any_number_of_threads(
     weighted, missing, monkeypatch
@@ -85,10 +86,11 @@ def test_same_tree_on_a_larger_table_with_any_number_of_threads(
 
 
 @pytest.mark.parametrize("criterion", ["variance", "poisson"])
-@pytest.mark.parametrize("weights", ["none", "even", "wide", "whole"])
+@pytest.mark.parametrize("weights", first_fast(["wide", "none", "even", "whole"], 2))
 @pytest.mark.parametrize("target", ["plain", "counts", "outliers", "near"])
-def test_same_tree_by_sums_with_bounds(criterion, weights, target):
-    columns, data, y, _ = large_table(1500)
+@pytest.mark.parametrize("n_rows", first_fast([600, 1500]))
+def test_same_tree_by_sums_with_bounds(criterion, weights, target, n_rows):
+    columns, data, y, _ = large_table(n_rows)
     n = len(y)
     rng = np.random.default_rng(2)
     y = {
@@ -120,7 +122,7 @@ def moments_of_groups(seed):
     return target.scale, np.array([rows[a:b].sum(axis=0) for a, b in pairs])
 
 
-@pytest.mark.parametrize("part", range(5))
+@pytest.mark.parametrize("part", first_fast(range(5)))
 def test_same_means_and_variances(part):
     for seed in range(part, 300, 5):
         scale, moments = moments_of_groups(seed)

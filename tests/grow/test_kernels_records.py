@@ -23,7 +23,7 @@ from branchwise.grow.grow import grow
 from branchwise.recipe import C45, CART
 from branchwise.recipe.parameters import BUILT_IN
 from branchwise.tree.tree import ARRAYS, Tree
-from selection import first_fast
+from selection import examples, first_fast
 
 pytest.importorskip(
     "branchwise._native", reason="installed without the compiled extension"
@@ -76,9 +76,9 @@ def uneven_weights(rng: np.random.Generator, n: int, kind: int):
     return rng.random(n) if kind == 2 else 10.0 ** rng.integers(-12, 3, n)
 
 
-@pytest.mark.parametrize("part", first_fast(range(16)))
+@pytest.mark.parametrize("part", first_fast(range(48)))
 def test_same_tree_of_records(part, monkeypatch):
-    for seed in range(part, 1200, 16):
+    for seed in range(part, 1200, 48):
         rng = np.random.default_rng(seed)
         n = int(rng.choice([3, 12, 47, 48, 49, 90, 127, 128, 129, 300, 700]))
         sizes = rng.choice(SIZES, size=int(rng.integers(1, 24)))
@@ -109,10 +109,10 @@ def numbers(rng: np.random.Generator, n: int, labels, gaps: float):
     return columns, cells
 
 
-@pytest.mark.parametrize("part", first_fast(range(8)))
+@pytest.mark.parametrize("part", first_fast(range(20)))
 def test_same_tree_of_long_lists(part, monkeypatch):
     """So long that thresholds are passed over in blocks."""
-    for seed in range(part, 160, 8):
+    for seed in range(part, 160, 20):
         rng = np.random.default_rng(seed)
         n = int(rng.choice([98, 130, 400, 1500]))
         n_classes = int(rng.choice([2, 2, 3, 4]))
@@ -142,7 +142,7 @@ def test_same_tree_of_long_lists(part, monkeypatch):
 def test_same_tree_where_rough_scores_cannot_tell(criterion):
     """Columns that are the same but for rows of little weight, or for their names."""
     chosen = set()
-    for seed in range(60):
+    for seed in range(examples(60)):
         rng = np.random.default_rng(seed)
         n = int(rng.choice([40, 200]))
         weights = rng.random(n)
@@ -167,7 +167,7 @@ def test_same_tree_where_rough_scores_cannot_tell(criterion):
 def test_same_tree_where_parts_of_cases_outgrow_their_buffers(n_threads, monkeypatch):
     """Half of the cells are missing, so that a level has several times the records."""
     monkeypatch.setattr(native, "WORTH_SHARING", 200)
-    for seed in range(20):
+    for seed in range(examples(21)):
         rng = np.random.default_rng(seed)
         n = 400
         columns, cells = categories(rng, n, [3, 4, 5, 6], 0.5)

@@ -22,7 +22,7 @@ from branchwise.train.train import finished
 from kernel_problems import assert_same_tree
 from kernel_recipes import larger_table, number_problem_with, problem_with
 from number_problems import same_numbers
-from selection import first_fast
+from selection import examples, first_fast
 
 pytest.importorskip(
     "branchwise._native", reason="installed without the compiled extension"
@@ -79,11 +79,11 @@ def check_numbers(seeds, monkeypatch):
 
 
 def test_significant_splits_of_classes(monkeypatch):
-    check_classes(range(10_000, 10_050), monkeypatch)
+    check_classes(range(10_000, 10_000 + examples(50)), monkeypatch)
 
 
 def test_significant_splits_of_numbers(monkeypatch):
-    check_numbers(range(10_000, 10_030), monkeypatch)
+    check_numbers(range(10_000, 10_000 + examples(30)), monkeypatch)
 
 
 @pytest.mark.slow
@@ -98,11 +98,12 @@ def test_significant_splits_of_numbers_on_5000_tables(part, monkeypatch):
     check_numbers(range(part, 5000, 10), monkeypatch)
 
 
+@pytest.mark.parametrize("n_rows", first_fast([2000, 6000]))
 @pytest.mark.parametrize("weighted", first_fast([True, False]))
 @pytest.mark.parametrize("branching", ["values", "groups", "two-way"])
-def test_larger_tables(weighted, branching):
+def test_larger_tables(weighted, branching, n_rows):
     """Many cases, and more than 256 values that may be grouped."""
-    columns, data, y, grid = larger_table(6000, weighted)
+    columns, data, y, grid = larger_table(n_rows, weighted)
     labels = np.digitize(y, [0.0, 1.0, 3.0])
     recipe = Recipe(branching=branching, max_p_value=1e-4, max_depth=7)
     engine = MemoryEngine(columns, data, Classes(labels, 4), grid)
