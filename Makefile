@@ -16,8 +16,10 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.installed
 	$(BIN)/python examples/demo.py
 
+# Each process runs whole modules, so that what their tests share is made once, and takes
+# over tests of others when it has none left.
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 # Spark is tried where there is Java; PySpark is 450 MB to fetch, so not in every test.
 test-all: lint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -38,6 +39,12 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("deterministic")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Have the garbage collector pass over the tests: they stay till the end."""
+    gc.collect()
+    gc.freeze()
 
 
 def _arrow(table: Table) -> pa.Table:
