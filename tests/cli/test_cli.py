@@ -1914,17 +1914,25 @@ def test_a_pipe_that_closes_early(start, tmp_path, monkeypatch, unbuffered):
     assert process.wait(60) == 141
 
 
+INTERRUPTED = (signal.SIGINT, 130, b"interrupted\n")
+TERMINATED = (signal.SIGTERM, 143, b"terminated\n")
+FITTING, WRITING = ("branchwise.cli.fit", "fit_tree"), ("os", "fsync")
+
+
 @pytest.mark.parametrize(
-    ("module", "name"), [("branchwise.cli.fit", "fit_tree"), ("os", "fsync")]
+    "case",
+    first_fast(
+        [
+            (WRITING, INTERRUPTED),
+            (FITTING, TERMINATED),
+            (WRITING, TERMINATED),
+            (FITTING, INTERRUPTED),
+        ],
+        n_fast=2,
+    ),
 )
-@pytest.mark.parametrize(
-    ("sent", "code", "told"),
-    [
-        (signal.SIGINT, 130, b"interrupted\n"),
-        (signal.SIGTERM, 143, b"terminated\n"),
-    ],
-)
-def test_signals_leave_no_file(start, tmp_path, module, name, sent, code, told):
+def test_signals_leave_no_file(start, tmp_path, case):
+    (module, name), (sent, code, told) = case
     folder = tmp_path / "out"
     folder.mkdir()
     run = (

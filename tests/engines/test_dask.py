@@ -119,7 +119,7 @@ def pieces(table: pd.DataFrame, n: int) -> list[pd.DataFrame]:
 
 
 @pytest.mark.parametrize("seed", first_fast(range(6)))
-@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("name", first_fast(reversed(RECIPES), n_fast=5))
 def test_random_tables(client, name, seed):
     rng = np.random.default_rng([seed, 7])
     recipe = RECIPES[name]
@@ -564,7 +564,8 @@ def killed_after_encoding(place: DaskTable, client: Any, recipe: Recipe) -> Any:
         return Model(plan.schema, grown_by_engine(place, plan, recipe), recipe)
 
 
-@pytest.mark.parametrize("times", [1, *first_fast([2], n_fast=0)])
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 2])
 def test_a_lost_worker_costs_nothing_but_time(client, times):
     table = some_table(600)
     X = as_dask(pieces(table, 6))

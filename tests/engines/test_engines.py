@@ -22,7 +22,7 @@ from branchwise.train.engine_growth import grown_by_engine
 from branchwise.train.train import task_of
 from engine_tables import RECIPES, in_parts, random_table
 from listed_source import ListedPlace
-from selection import first_fast
+from selection import examples, first_fast
 
 
 @pytest.mark.parametrize("seed", first_fast(range(20)))
@@ -31,7 +31,7 @@ from selection import first_fast
 def test_parts_give_the_tree_of_the_whole(name, seed, kernel, monkeypatch):
     monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
     rng = np.random.default_rng(seed)
-    for _ in range(3):
+    for _ in range(examples(3)):
         table = random_table(rng)
         recipe = RECIPES[name]
         if recipe.is_regression:

@@ -22,20 +22,30 @@ from branchwise import (
 )
 from forest_tables import mixed
 
+#: The same of scikit-learn's: a row of weight 2 is drawn once or not at all.
+_SAMPLES = {
+    f"check_sample_weight_equivalence_on_{kind}_data": "rows are drawn, not weights"
+    for kind in ("dense", "sparse")
+}
+
 
 @parametrize_with_checks(
     [
-        BaggedTrees(n_estimators=4),
-        BaggedTrees(n_estimators=4, estimator=C45Classifier(), voting="hard"),
-        BaggedTrees(n_estimators=4, estimator=CARTRegressor()),
+        BaggedTrees(n_estimators=3),
+        BaggedTrees(n_estimators=3, estimator=CARTRegressor()),
     ],
-    # The same of scikit-learn's: a row of weight 2 is drawn once or not at all.
-    expected_failed_checks=lambda estimator: {
-        f"check_sample_weight_equivalence_on_{kind}_data": "rows are drawn, not weights"
-        for kind in ("dense", "sparse")
-    },
+    expected_failed_checks=lambda estimator: _SAMPLES,
 )
 def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [BaggedTrees(n_estimators=4, estimator=C45Classifier(), voting="hard")],
+    expected_failed_checks=lambda estimator: _SAMPLES,
+)
+def test_scikit_learn_with_other_options(estimator: Any, check: Any) -> None:
     check(estimator)
 
 

@@ -24,14 +24,19 @@ from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from forest_tables import mixed
 
 
+@parametrize_with_checks([BoostedClassifier(n_estimators=4)])
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
 @parametrize_with_checks(
     [
-        BoostedClassifier(n_estimators=4),
         BoostedClassifier(n_estimators=4, base="cart", max_depth=2),
         BoostedClassifier(n_estimators=4, n_iter_no_change=2, validation_fraction=0.3),
     ],
 )
-def test_scikit_learn(estimator: Any, check: Any) -> None:
+def test_scikit_learn_with_other_options(estimator: Any, check: Any) -> None:
     check(estimator)
 
 

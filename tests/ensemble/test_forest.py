@@ -30,15 +30,22 @@ _SAMPLES = {
 
 
 @parametrize_with_checks(
-    [
-        RandomForestClassifier(n_estimators=5),
-        RandomForestClassifier(n_estimators=5, base="id3", voting="hard"),
-        RandomForestClassifier(n_estimators=5, base="c4.5"),
-        RandomForestRegressor(n_estimators=5),
-    ],
+    [RandomForestClassifier(n_estimators=3), RandomForestRegressor(n_estimators=3)],
     expected_failed_checks=lambda estimator: _SAMPLES,
 )
 def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        RandomForestClassifier(n_estimators=5, base="id3", voting="hard"),
+        RandomForestClassifier(n_estimators=5, base="c4.5"),
+    ],
+    expected_failed_checks=lambda estimator: _SAMPLES,
+)
+def test_scikit_learn_with_other_options(estimator: Any, check: Any) -> None:
     check(estimator)
 
 

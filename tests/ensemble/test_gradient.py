@@ -28,8 +28,17 @@ from forest_tables import mixed
 @parametrize_with_checks(
     [
         GradientBoostingClassifier(n_estimators=4, learning_rate=0.7),
-        GradientBoostingClassifier(n_estimators=4, n_iter_no_change=2),
         GradientBoostingRegressor(n_estimators=4, learning_rate=0.7),
+    ],
+)
+def test_scikit_learn(estimator: Any, check: Any) -> None:
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [
+        GradientBoostingClassifier(n_estimators=4, n_iter_no_change=2),
         GradientBoostingRegressor(n_estimators=4, learning_rate=0.7, loss="poisson"),
     ],
     # A row of weight 2 is held out once or not at all; two equal rows are two.
@@ -42,7 +51,7 @@ from forest_tables import mixed
         else {}
     ),
 )
-def test_scikit_learn(estimator: Any, check: Any) -> None:
+def test_scikit_learn_with_other_options(estimator: Any, check: Any) -> None:
     check(estimator)
 
 

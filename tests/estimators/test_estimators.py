@@ -49,19 +49,19 @@ FOLDS_OF_ROWS = {
     )
     for kind in ("dense", "sparse")
 }
-#: Estimators, and why they fail the checks that they fail.
+#: Estimators, and why they fail the checks that they fail; every other one is slow.
 CHECKED = [
     (ID3Classifier(), {}),
     (ID3Classifier(min_gain=0.001, missing="split", unseen="split"), {}),
     (C45Classifier(), {}),
     (C45Classifier(min_samples_branch=1), {}),
-    (C45Classifier(group_values=True, prune=False), {}),
     (CARTClassifier(), {}),
-    (CARTClassifier(min_gain=0.001, missing="learned"), {}),
+    (C45Classifier(group_values=True, prune=False), {}),
     (CARTClassifier(criterion="log_loss", ccp_alpha=0.01, missing="surrogate"), {}),
+    (CARTClassifier(min_gain=0.001, missing="learned"), {}),
     (CARTClassifier(ccp_alpha="1-se"), FOLDS_OF_ROWS),
-    (CARTRegressor(), {}),
     (CARTRegressor(criterion="poisson", ccp_alpha=0.01), {}),
+    (CARTRegressor(), {}),
     (CARTRegressor(criterion="squared_error", missing="learned", max_leaf_nodes=8), {}),
 ]
 
@@ -72,9 +72,19 @@ def expected_failures(estimator: Any) -> dict[str, str]:
 
 
 @parametrize_with_checks(
-    [estimator for estimator, _ in CHECKED], expected_failed_checks=expected_failures
+    [estimator for estimator, _ in CHECKED[::2]],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(
+    [estimator for estimator, _ in CHECKED[1::2]],
+    expected_failed_checks=expected_failures,
+)
+def test_scikit_learn_checks_with_other_options(estimator, check):
     check(estimator)
 
 

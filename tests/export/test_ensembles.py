@@ -62,7 +62,12 @@ def test_links_of_gradient_boosting(target, drawn):
     "forest",
     [
         RandomForestClassifier(n_estimators=7, max_depth=4),
-        RandomForestClassifier(n_estimators=4, base="c4.5", voting="hard", max_depth=4),
+        pytest.param(
+            RandomForestClassifier(
+                n_estimators=4, base="c4.5", voting="hard", max_depth=4
+            ),
+            marks=pytest.mark.slow,
+        ),
         RandomForestClassifier(
             n_estimators=4,
             base="c4.5",
@@ -71,8 +76,13 @@ def test_links_of_gradient_boosting(target, drawn):
             costs=[[0, 3], [1, 0]],
             max_depth=3,
         ),
-        RandomForestClassifier(n_estimators=3, costs=[[0, 3], [1, 0]], max_depth=3),
-        RandomForestClassifier(n_estimators=1, max_depth=0),
+        pytest.param(
+            RandomForestClassifier(n_estimators=3, costs=[[0, 3], [1, 0]], max_depth=3),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            RandomForestClassifier(n_estimators=1, max_depth=0), marks=pytest.mark.slow
+        ),
         RandomForestRegressor(n_estimators=5, max_depth=4),
     ],
     ids=["soft", "hard", "hard, costs", "soft, costs", "a leaf", "numbers"],

@@ -43,6 +43,7 @@ from branchwise.tree.splits import STOP
 from forest_tables import mixed
 from mixed_ensembles import random_boosting, random_ensemble
 from mixed_trees import HOSTILE, random_models
+from selection import first_fast
 from workbooks import old_workbook, record
 
 needs_libreoffice = pytest.mark.skipif(
@@ -361,6 +362,7 @@ def test_divided_cases_and_rows_that_are_left_out():
 
 
 @needs_libreoffice
+@pytest.mark.slow
 def test_refused_rows_are_left_empty():
     X = {"colour": ["red", "blue"] * 3, "n": [1.0, 2.0] * 3}
     model = ID3Classifier(missing="error", unseen="error").fit(X, [True, False] * 3)
@@ -377,12 +379,15 @@ def dated(unit, **changes):
 
 
 @needs_libreoffice
+@pytest.mark.parametrize("unit", first_fast([timedelta(seconds=47), timedelta(1)]))
+def test_dates_and_times_are_calculated(unit):
+    done = export.verify(dated(unit), "excel")
+    assert done.ok, str(done)
+    assert done.n_rows > 10
+
+
 def test_dates_are_dates_of_the_sheet():
     openpyxl = pytest.importorskip("openpyxl")
-    for unit in (timedelta(1), timedelta(seconds=47)):
-        done = export.verify(dated(unit), "excel")
-        assert done.ok, str(done)
-        assert done.n_rows > 10
     book = openpyxl.load_workbook(BytesIO(export.write(dated(timedelta(1)), "excel")))
     (check,) = book["Rows"].data_validations.dataValidation
     assert check.type == "date"
@@ -464,7 +469,7 @@ def test_ensembles_that_were_fitted():
     )
     fitted = [forest.set_params(**UNDIVIDED).fit(X, y).model_ for forest in forests]
     links = [random_boosting(12, seed) for seed in range(12, 16)]
-    check_several([*fitted, *links])
+    check_several([*fitted, *links], 30)
 
 
 @needs_libreoffice

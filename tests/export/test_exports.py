@@ -24,7 +24,7 @@ OF_TREES = sorted(set(export.TARGETS) - {"dmn"})
 #: Options with which a target carries what it would refuse.
 ALL_CARRIED = {"pmml": {"divided": "unanswered"}}
 #: Models to try where a run takes seconds to begin.
-SLOW_TO_START = {"pmml": 1, "excel": 1, "sql": 7}
+SLOW_TO_START = {"pmml": 1, "excel": 1, "sql": 7, "c": 7, "javascript": 7}
 #: Trees and rows of the long test where they would take hours.
 LESS = {"excel": (50, 500)}
 
@@ -71,7 +71,7 @@ def test_a_table_of_the_user(weather, target):
 
 @pytest.mark.parametrize("target", OF_TREES)
 def test_random_trees_are_exported_without_a_difference(target, monkeypatch):
-    monkeypatch.setattr(verification, "_N_PROBES", 300)  # more below, where it is slow
+    monkeypatch.setattr(verification, "_N_PROBES", 120)  # more below, where it is slow
     tried = 0
     n_models = SLOW_TO_START.get(target, len(ESTIMATORS))
     for model in random_models(n_models, seed=100):

@@ -169,7 +169,7 @@ def test_ensembles_that_were_fitted():
         for labels in (y, votes)
     ]
     assert all(len(one.voting_rules()) > 1 for one in rules)
-    check_several([*fitted, *boosted_ensembles(), *links, *rules], n_rule_sets=2)
+    check_several([*fitted, *boosted_ensembles(), *links, *rules], 80, n_rule_sets=2)
 
 
 @pytest.mark.slow
@@ -184,6 +184,7 @@ def test_ensembles_are_refused_by_name():
         export.write(divides, "pmml")
 
 
+@pytest.mark.slow
 def test_a_tree_that_asks_nothing():
     done = export.verify(fit_tree({"a": [1, 1]}, ["no", "no"]), "pmml")
     assert not done.differences, str(done)

@@ -24,6 +24,7 @@ from branchwise.data.frames import open_table
 from branchwise.data.one_row import RowEncoder
 from mixed_trees import random_model
 from random_tables import KERNELS
+from selection import examples
 
 
 @pytest.fixture(autouse=True, params=KERNELS)
@@ -204,7 +205,7 @@ def rows_of(model, words, n):
 @pytest.mark.parametrize("kind", range(14))
 def test_one_row_equals_the_table_of_it(kind):
     model, words = random_model(kind, seed=kind), random.Random(kind)
-    for row in rows_of(model, words, 60):
+    for row in rows_of(model, words, examples(60)):
         table = {name: [cell] for name, cell in row.items()}
         for predict in (model.predict, model.apply):
             expected = outcome(predict, table)

@@ -316,11 +316,11 @@ def test_mutated_ensembles_do_what_models_do(fuzz):
 
 
 @pytest.mark.filterwarnings("ignore::branchwise.BranchwiseWarning")
-@pytest.mark.parametrize("part", first_fast(range(200)))
+@pytest.mark.parametrize("part", first_fast(range(500)))
 def test_mutated_files_are_refused_or_predict(fuzz, part):
-    """Five hundred for each part: 100,000 in all."""
+    """Two hundred for each part: 100,000 in all."""
     done: Counter[str] = Counter()
-    for number in range(500 * part, 500 * (part + 1)):
+    for number in range(200 * part, 200 * (part + 1)):
         rng = random.Random(f"ensemble {number}")
         content = damaged(*rng.choice(fuzz.ensemble_sources()), rng)
         try:
@@ -330,7 +330,7 @@ def test_mutated_files_are_refused_or_predict(fuzz, part):
             fuzz.predict_together(ensemble, rng)
         except BranchwiseError:
             done["refused"] += 1
-    assert min(done["opened"], done["refused"]) > 100
+    assert min(done["opened"], done["refused"]) > 40
 
 
 @pytest.mark.parametrize(

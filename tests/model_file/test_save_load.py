@@ -42,7 +42,7 @@ from branchwise.recipe import C45, CART
 from branchwise.recipe.parameters import PARAMETERS
 from branchwise.tree.validation import validate
 from model_mutations import REMOVE, Path_, changed, damage_bytes, damage_value, paths_of
-from selection import examples
+from selection import examples, first_fast
 from tree_builder import TreeBuilder
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -1382,8 +1382,8 @@ def test_enough_damage_is_done():
 # -- Depth
 
 
-def test_a_very_deep_tree_is_written_and_read():
-    levels = 20_000
+@pytest.mark.parametrize("levels", first_fast([5_000, 20_000]))
+def test_a_very_deep_tree_is_written_and_read(levels):
     schema = Schema((Column("n", "numeric"),), ("no", "yes"))
     builder = TreeBuilder(schema, weights=[levels, levels + 1])
     node = 0

@@ -76,8 +76,13 @@ MODULES = {module_name(path): path for path in sorted(ROOT.rglob("*.py"))}
 INNER = sorted(name for name in MODULES if name not in ("", "__main__"))
 
 
-def imports(path: Path) -> Iterator[str]:
-    """Yield what a file imports, at its top or anywhere else."""
+@cache
+def imports(path: Path) -> tuple[str, ...]:
+    """Return what a file imports, at its top or anywhere else."""
+    return tuple(names_imported(path))
+
+
+def names_imported(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

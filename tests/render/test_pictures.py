@@ -37,6 +37,7 @@ from branchwise.render.picture import (
 )
 from branchwise.render.scene import LABEL_SPACE, scene
 from branchwise.render.svg import xml
+from selection import examples
 from tree_builder import TreeBuilder
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -444,7 +445,7 @@ def test_names_are_shown_as_they_are(hostile):
 
 
 @given(st.text())
-@settings(max_examples=50)
+@settings(max_examples=examples(60))
 def test_xml_holds_every_text(text):
     back = ET.fromstring(f'<a b="{xml(text)}">{xml(text)}</a>')
     kept = re.sub("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "�", text)
@@ -585,7 +586,7 @@ def test_dot_shows_names_as_they_are(hostile):
 
 
 @given(st.text().filter(str.strip), st.text())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_dot_holds_any_name(column, value):
     check_dot(fit_tree({column: [value, value + "x"]}, ["no", "yes"]))
 
@@ -651,7 +652,7 @@ def test_mermaid_shows_names_as_they_are(hostile):
 
 
 @given(st.text().filter(str.strip), st.text())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_mermaid_holds_any_name(column, value):
     check_mermaid(fit_tree({column: [value, value + "x"]}, ["no", "yes"]))
 

@@ -17,6 +17,7 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.recipe import CART
 from branchwise.render.plain_text import STYLES
 from branchwise.text.document import in_markdown as markdown
+from selection import examples
 from tree_builder import TreeBuilder
 
 STYLE_NAMES = list(STYLES)
@@ -225,7 +226,7 @@ def test_markdown_shows_names_as_they_are(name):
 
 
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126)))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_markdown_shows_any_text(text):
     lines, tags = shown(f"- {markdown('c' + text)}: **{markdown('c' + text)} (1)**")
     assert tags <= {"ul", "li", "strong"}

@@ -396,7 +396,7 @@ def speaks_as_the_model(page, model):
     assert impurities == pytest.approx(nodes["impurity"], rel=1e-5, abs=1e-9)
 
 
-@pytest.mark.parametrize("kind", first_fast(range(len(ESTIMATORS)), 7))
+@pytest.mark.parametrize("kind", first_fast(range(len(ESTIMATORS)), 4))
 def test_the_page_predicts_and_speaks_as_the_model_does(show, kind):
     model = random_model(kind, seed=100 + kind)
     page = show(model)

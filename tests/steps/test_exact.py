@@ -10,6 +10,7 @@ import pytest
 from branchwise import fit_tree
 from branchwise.recipe import C45, CART, ID3, Recipe
 from exact_steps import DIGITS, Checker, Settings
+from selection import examples
 
 KINDS = ("id3", "id3 ratio", "id3 gini", "c4.5", "c4.5 groups", "cart", "numbers")
 
@@ -112,7 +113,7 @@ def checked(seed: int) -> int:
 
 
 def test_forty_random_tables():
-    assert sum(checked(seed) for seed in range(42)) > 5_000
+    assert sum(map(checked, range(examples(42)))) > examples(5_000)
 
 
 @pytest.mark.slow

@@ -318,7 +318,7 @@ def test_a_node_without_weight(tree: Tree) -> None:
 # ------------------------------------------------------------------ nothing recurses
 
 
-@pytest.fixture(scope="module", params=first_fast((20_000, 100_000)))
+@pytest.fixture(scope="module", params=first_fast((5_000, 20_000, 100_000)))
 def chain(request: pytest.FixtureRequest) -> Model:
     """A tree of so many questions, one below the other."""
     levels = request.param
@@ -382,20 +382,21 @@ def test_a_deep_chain_is_saved_and_loaded(chain: Model, tmp_path: Path) -> None:
     assert loaded.to_bytes() == chain.to_bytes() == path.read_bytes()
 
 
+@pytest.mark.parametrize("levels", first_fast([1_100, 2_000]))
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_chain_of_2000_levels_is_grown(
-    kernel: str, monkeypatch: pytest.MonkeyPatch
+def test_a_long_chain_is_grown(
+    kernel: str, levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
     # Labels in turn: the best cut takes one number off an end, again and again.
-    numbers = np.arange(2001.0)
-    labels = np.arange(2001) % 2
+    numbers = np.arange(levels + 1.0)
+    labels = np.arange(levels + 1) % 2
     model = fit_tree({"x": numbers}, labels)
-    assert model.tree.max_depth == 2000
-    assert len(model.tree) == 4001
+    assert model.tree.max_depth == levels
+    assert len(model.tree) == 2 * levels + 1
     np.testing.assert_array_equal(model.predict({"x": numbers}), labels)
     rules = model.rules()
-    assert len(rules) == 2001
+    assert len(rules) == levels + 1
     assert all(len(rule.conditions) <= 2 for rule in rules)
 
 
