@@ -233,6 +233,7 @@ USUAL = {
     "prune": "prune {}/tree.json --collapse 3",
     "export": "export {}/tree.json --to json",
     "schema": "schema {}/rows.csv",
+    "studio": "studio {}/rows.csv -t y -a id3 --ignore w",
 }
 #: How a table is read: for every subcommand that reads one.
 READING = {
@@ -472,9 +473,13 @@ OWN = {
     ("export", "--verify"): Row("--verify {}/rows.csv"),
     ("export", "--no-verify"): Row("--no-verify"),
     ("export", "--missing"): Row("--missing x", "--verify {}/rows.csv"),
+    ("studio", "--session"): Row("--session {}/absent.json"),
+    ("studio", "--journal"): Row("--journal {}/x.actions.json"),
+    ("studio", "--port"): Row("--port 8765"),
+    ("studio", "--max-upload"): Row("--max-upload 1MB"),
 }
 #: Speed, windows and notes: no results change.
-NO_RESULTS = {"--n-jobs", "--jobs", "--quiet", "--no-open"}
+NO_RESULTS = {"--n-jobs", "--jobs", "--quiet", "--no-open", "--no-browser"}
 #: Whose every run takes seconds.
 SLOW = ("evaluate", "tune", "report")
 #: Where options that several subcommands have are tried out in the quick tests.
@@ -552,6 +557,16 @@ def _without_times(text):
     text = re.sub(r'"\w*(seconds|time)": [^,\n]*', "", text)
     text = re.sub(r"\d+(\.\d+)? ?(ms|s|seconds?)\b", "", text)
     return re.sub(" +", " ", text)  # columns are as wide as the times in them
+
+
+@pytest.fixture(autouse=True)
+def _the_studio_ends_at_once(monkeypatch):
+    """Print what the page would show, and how it would be served."""
+
+    def print_state(workspace, *, on_ready, **options):
+        typer.echo(f"{workspace.state()} {options}")
+
+    monkeypatch.setattr("branchwise.cli.studio.serve", print_state)
 
 
 @pytest.mark.slow

@@ -58,6 +58,9 @@ OUTSIDE = {
     "matplotlib": {"plot", "evaluation.plots"},
     "onnx": {"export"},
     "onnxruntime": {"export"},
+    "starlette": {"studio.server"},
+    "uvicorn": {"studio.server"},
+    "anyio": {"studio.server"},
 }
 #: Modules that are imported on first use, by the names that others import.
 LAZY = {

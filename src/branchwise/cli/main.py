@@ -45,6 +45,7 @@ SUBCOMMANDS = (
     "prune",
     "export",
     "schema",
+    "studio",
 )
 _MODULES = {"view": "show", "what-if": "explain", "diff": "explain"}
 

@@ -345,7 +345,7 @@ def view(
         file.write(page.encode("utf-8"))
     if target == STANDARD_STREAM:
         return
-    opened = not no_open and _open(target)
+    opened = not no_open and open_in_browser(Path(target).resolve().as_uri())
     nodes = counted(len(model.tree), "node")
     end = "opened in the browser." if opened else "open it in a browser."
     inputs.reporter.note(f"page of a tree of {nodes} written to {target}; {end}")
@@ -374,7 +374,7 @@ def _is_ours(path: Path) -> bool:
         return GENERATOR.encode("ascii") in file.read(_HEAD)
 
 
-def _open(path: str) -> bool:
+def open_in_browser(address: str) -> bool:
     """Open a page in the browser of the user, if there is a screen to show it on."""
     import webbrowser
 
@@ -384,6 +384,6 @@ def _open(path: str) -> bool:
     if not screen:
         return False
     try:
-        return webbrowser.open(Path(path).resolve().as_uri())
+        return webbrowser.open(address)
     except webbrowser.Error:
         return False

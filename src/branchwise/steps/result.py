@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from branchwise.data.table_schema import Schema
+from branchwise.engines.memory import Training
 from branchwise.errors import ParameterError
 from branchwise.steps.criterion_scores import check_criteria, scores_by_criterion
 from branchwise.steps.formulas import Figures
@@ -243,9 +244,20 @@ def worked_solution(
     rows: bool = False,
 ) -> Steps:
     """Work out nodes of a tree from the rows that it was grown from."""
+    training = encoded(model, X, y, sample_weight)
+    return worked_training(model, training, node, criteria, rows)
+
+
+def worked_training(
+    model: FittedTree,
+    training: Training,
+    node: object,
+    criteria: object = (),
+    rows: bool = False,
+) -> Steps:
+    """Work out nodes of a tree from its rows, which are encoded already."""
     tree, recipe = model.tree, model.recipe
     wanted, names = wanted_nodes(tree, node), check_criteria(model, criteria)
-    training = encoded(model, X, y, sample_weight)
     model, training = in_labels(model, training)
     nodes = node_steps(model, training, wanted)
     shown = rows_of_nodes(model, training, wanted) if rows else {}

@@ -1,0 +1,1 @@
+"""What the page shows, in plain values: tables, trees, nodes, recipes, lessons."""

@@ -1,0 +1,182 @@
+"""Messages made at random: each is answered, and none is a mistake of ours."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from pathlib import Path
+
+import pytest
+
+from branchwise.studio import protocol
+from branchwise.studio.protocol import METHODS
+from branchwise.studio.workspace import Workspace
+from studio_tables import TABLES, Page
+
+#: What takes long is asked rarely.
+RARE = ("score", "export", "start", "open", "diff", "load")
+NODES = [
+    *(["/"] * 8 + ["/0", "/1"] * 4 + ["/0/0", "/0/1", "/1/0"] * 2),
+    *("/9", "/0/0/0/0", "", "0", "/-1", "//"),
+]
+COLUMNS = [
+    *(["colour", "size", "code", "day", "weight"] * 4),
+    *("bought", "price", "", "none"),
+]
+ACTIONS = [
+    *(["split", "grow"] * 4),
+    *("prune", "lock", "unlock", "relabel", "note", "set_missing"),
+    *("undo", "goto", "__class__", None),
+]
+ODD = [
+    *(None, True, False, 0, 1, -1, 3.5, 1e308, -1e308, 10**30, math.nan, math.inf),
+    *("", "yes", "red", "2024-03-01", "\0", "\ud800", "../../etc/passwd", "x" * 5_000),
+    *([], {}, [[]], [None], {"a": 1}, [["red"], ["green", "blue"]], [["red"]]),
+    *("/etc/passwd", "hold-out", "sql", "onnx", "id3", "number", "ignore", "{}\n"),
+]
+
+
+class Fuzz:
+    """Makes messages: mostly well formed, with something odd in them."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def pick(self, *choices):
+        return self.random.choice(choices)
+
+    def value(self, depth=0):
+        draw = self.random.random()
+        if draw < 0.1 and depth < 4:
+            return [self.value(depth + 1) for _ in range(self.random.randrange(4))]
+        if draw < 0.2 and depth < 4:
+            return {str(self.value(9)): self.value(depth + 1) for _ in range(2)}
+        return self.random.choice([*ODD, *NODES, *COLUMNS])
+
+    def argument(self, name):
+        draw = self.random.random()
+        if draw < 0.08:
+            return self.value()
+        if name == "node":
+            return self.random.choice(NODES)
+        if name in ("column", "target"):
+            return self.random.choice(COLUMNS)
+        if name == "action":
+            return self.action()
+        if name in ("row", "kinds", "recipe", "options"):
+            named = [*COLUMNS, "algorithm", "max_depth", "dialect", "pruning"]
+            return {self.random.choice(named): self.value() for _ in range(3)}
+        if name in ("number", "rows", "folds", "repeats"):
+            return self.random.randrange(12)
+        if name in ("on", "worked"):
+            return self.pick(True, False)
+        if name in ("content", "other"):
+            return self.pick("", "{}", '{"actions": 1}\n', self.content())
+        return self.value()
+
+    def content(self):
+        """Return a file of actions with something odd in it."""
+        header = {"actions": 1, "target": self.pick(*COLUMNS), "recipe": {}}
+        header[self.pick("recipe", "options", "labels", "target", "studio")] = (
+            self.value()
+        )
+        lines = [header, *(self.action() for _ in range(3)), self.value()]
+        return "\n".join(json.dumps(line) for line in lines) + "\n"
+
+    def action(self):
+        action = {"do": self.pick(*ACTIONS), "node": self.pick(*NODES)}
+        for name in ("column", "threshold", "groups", "levels", "text", "to", "recipe"):
+            if self.random.random() < 0.06:
+                action[name] = self.value()
+        if action["do"] == "split":
+            action["column"] = self.random.choice(COLUMNS)
+        if action["do"] == "note":
+            action["text"] = self.pick("", "a note", "<script>")
+        if action["do"] == "set_missing":
+            action["to"] = self.pick("largest", "stop", "every", 0, 9)
+        if action["do"] == "relabel":
+            action["prediction"] = self.pick("yes", "no", "maybe", 1)
+        return action
+
+    def message(self):
+        if self.random.random() < 0.05:
+            return self.value()
+        method = self.random.choice([*METHODS])
+        if method in RARE and self.random.random() < 0.8:
+            method = self.pick("apply", "candidates", "preview", "undo", "distribution")
+        if self.random.random() < 0.03:
+            method = self.value()
+        known = METHODS.get(method, {}) if isinstance(method, str) else {}
+        args = {
+            name: self.argument(name)
+            for name, argument in known.items()
+            if argument.required or self.random.random() < 0.2
+        }
+        if self.random.random() < 0.03:
+            args[str(self.value(9))] = self.value()
+        return {"method": method, "args": args if self.random.random() > 0.02 else 3}
+
+
+def run(seed, n):
+    """Send messages to a workspace; return how many were answered and refused."""
+    fuzz, workspace = Fuzz(seed), Workspace()
+    page = Page(workspace)
+    name = "numbers" if seed % 2 else "classes"
+    target = TABLES[name][1]
+    told = {"result": 0, "error": 0}
+
+    def begin():
+        page.load(name)
+        page.ask("start", target=target, kinds={"code": "category"})
+
+    try:
+        begin()
+        for _ in range(n):
+            message = fuzz.message()
+            answer = protocol.respond(workspace, message)
+            failure, workspace.last_failure = workspace.last_failure, None
+            if failure is not None:
+                raise AssertionError(f"{message!r:.2000}") from failure
+            text = json.dumps(answer, allow_nan=False)
+            assert "root:" not in text
+            (kind,) = answer
+            told[kind] += 1
+            if kind == "error":
+                message_text = answer["error"]["message"]
+                assert "Traceback" not in message_text
+                assert message_text.endswith((".", ")", "]", "'")), message_text
+            elif message["method"] in ("load", "start", "open"):
+                begin()
+        assert page.ask("state")["stage"] == "session"
+    finally:
+        workspace.close()
+    return told
+
+
+@pytest.fixture(autouse=True)
+def _no_file_is_opened_elsewhere(monkeypatch, tmp_path):
+    """Fail where a path of a message is opened."""
+    opened = Path.open
+
+    def guarded(self, *args, **kwargs):
+        assert "passwd" not in str(self)
+        return opened(self, *args, **kwargs)
+
+    monkeypatch.setattr(Path, "open", guarded)
+    monkeypatch.chdir(tmp_path)
+    yield
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_two_hundred_messages_at_random(seed):
+    told = run(seed, 100)
+    assert min(told.values()) > 15, told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 22))
+def test_ten_thousand_messages_at_random(seed):
+    told = run(seed, 500)
+    assert min(told.values()) > 75, told
