@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import threading
 
 import pytest
 
@@ -364,6 +365,35 @@ def test_scores_tell_which_state_they_are_of(started, method):
         assert {"value", "low", "high"} <= set(answer[name])
     assert {"value", "low", "high"} <= set(answer["difference"])
     assert "method" in started.error("score", method="dice")["message"]
+
+
+@pytest.mark.parametrize("method", ["score", "export"])
+def test_the_session_is_edited_while_others_compute(page, monkeypatch, method):
+    page.load("classes")
+    page.ask("start", target="bought", validation_fraction=0.3)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def wait(*_, **__):
+        begun.set()
+        assert go_on.wait(20)
+        return {}
+
+    monkeypatch.setattr("branchwise.studio.workspace.exported", wait)
+    session = page.workspace.view.session
+    monkeypatch.setattr(session, "scoring", lambda **_: wait)
+    args = {"target": "sql"} if method == "export" else {}
+    message = {"method": method, "args": args}
+    found = {}
+    asking = threading.Thread(
+        target=lambda: found.update(protocol.respond(page.workspace, message))
+    )
+    asking.start()
+    assert begun.wait(20)
+    grown(page)
+    go_on.set()
+    asking.join(20)
+    # The score is that of the tree before the edits.
+    assert found["result"] == ({"number": 0} if method == "score" else {})
 
 
 # -- Teaching

@@ -12,8 +12,10 @@ import hmac
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -300,6 +302,9 @@ def serve(
         as they can be opened.
     """
     check_installed()
+    # Scores need packages that take seconds to import: meanwhile the page is shown.
+    scores = "branchwise.studio.scores"
+    threading.Thread(target=import_module, args=(scores,), daemon=True).start()
     with listening_socket(port) as listening:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe(32)

@@ -1,7 +1,8 @@
 """What a page works on: a table, corrections of its columns, and a session.
 
 Every method that a message may call is here; ``protocol`` checks the arguments. One
-lock lets a single call at a time at the session; scores are computed beside it.
+lock lets a single call at a time at the session; scores and exports are computed
+beside it.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from branchwise.studio.page_data.recipe_options import (
     recipe_choices,
     recipe_of_options,
 )
-from branchwise.studio.page_data.session_view import SessionView
+from branchwise.studio.page_data.session_view import SessionView, exported
 from branchwise.studio.page_data.teaching import Teaching
 from branchwise.studio.session import Session, grow_by_hand, open_session
 
@@ -71,8 +72,8 @@ class Workspace:
     def __init__(self, journal: str | None = None) -> None:
         self.journal = journal
         self.lock = threading.RLock()
-        #: One score at a time: each has all of a processor.
-        self._scoring = threading.Lock()
+        #: One score or export at a time, beside edits: each has all of a processor.
+        self._computing = threading.Lock()
         self.table: LoadedTable | None = None
         self.teaching_mode = Teaching()
         #: The last mistake of branchwise itself, for its developers.
@@ -342,7 +343,7 @@ class Workspace:
             session = self.view.session
             number = session.history.current
             compute = session.scoring(**how)
-        with self._scoring:
+        with self._computing:
             return {**compute(), "number": number}
 
     @_exclusive
@@ -350,12 +351,14 @@ class Workspace:
         """Explain the prediction for a row."""
         return self.view.explain(row)
 
-    @_exclusive
     def export(
         self, target: str, options: Mapping[str, str] | None = None
     ) -> dict[str, Any]:
-        """Return the model in another language, verified."""
-        return self.view.export(target, options)
+        """Return the model in another language, verified; it may take seconds."""
+        with self.lock:
+            model = self.view.session.model
+        with self._computing:
+            return exported(model, target, options)
 
     @_exclusive
     def script(self) -> dict[str, Any]:

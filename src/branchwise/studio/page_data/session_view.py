@@ -9,11 +9,12 @@ from typing import Any
 from branchwise import export as exports
 from branchwise.data.table_schema import Value
 from branchwise.errors import ParameterError, quoted
+from branchwise.model import Model
 from branchwise.steps.result import worked_training
 from branchwise.studio.actions import recipe_fields
 from branchwise.studio.nodes.node_paths import ROOT, ancestors
 from branchwise.studio.page_data.node_data import NodeCases, typed_row
-from branchwise.studio.page_data.node_view import nodes_below, tree_description
+from branchwise.studio.page_data.node_view import NodeViews, tree_description
 from branchwise.studio.page_data.recipe_options import algorithms, recipe_of_options
 from branchwise.studio.session import Session
 from branchwise.text.conditions import condition_of, said
@@ -84,16 +85,9 @@ class SessionView:
         }
 
     def _nodes(self, path: str) -> list[dict[str, Any]]:
-        session = self.session
-        state = session.state
-        return nodes_below(
-            session.model,
-            session.number(path),
-            path,
-            state.locks,
-            state.notes,
-            state.hand,
-        )
+        session, state = self.session, self.session.state
+        views = NodeViews(session.model, state.locks, state.notes, state.hand)
+        return views.below(session.number(path), path)
 
     def _position(self) -> dict[str, Any]:
         """Return where the session is in its history."""
@@ -220,26 +214,27 @@ class SessionView:
             "text": explanation.to_text(),
         }
 
-    def export(
-        self, target: str, options: Mapping[str, str] | None = None
-    ) -> dict[str, Any]:
-        """Return the model in another language, run and compared before."""
-        chosen = exports.target_named(target)
-        content, done = exports.exported(self.session.model, target, **options or {})
-        binary = chosen.binary
-        text = base64.b64encode(content).decode() if binary else content.decode()
-        return {
-            "name": f"tree{chosen.suffix}",
-            "content": text,
-            "encoding": "base64" if binary else "text",
-            "verified": done.n_rows,
-            "verification": str(done),
-        }
-
     def diff(self, other: Session) -> dict[str, Any]:
         """Return how the tree of another session differs from this one."""
         found = self.session.diff(other)
         return {"words": found.to_text(), "misfits": other.misfits}
+
+
+def exported(
+    model: Model, target: str, options: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return a model in another language, run and compared before."""
+    chosen = exports.target_named(target)
+    content, done = exports.exported(model, target, **options or {})
+    binary = chosen.binary
+    text = base64.b64encode(content).decode() if binary else content.decode()
+    return {
+        "name": f"tree{chosen.suffix}",
+        "content": text,
+        "encoding": "base64" if binary else "text",
+        "verified": done.n_rows,
+        "verification": str(done),
+    }
 
 
 def _common(paths: list[str]) -> str:
