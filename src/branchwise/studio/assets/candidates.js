@@ -1,27 +1,29 @@
 // The candidates of a node, best first: each can be split by at once, or opened to choose
-// another threshold or other groups.
+// another threshold or other groups. Those that the recipe would not take say why.
 
+const SHOWN_CANDIDATES = 12; // before the rest is folded away
 const offered = new Map(); // path -> candidates; edits clear it
 
 async function candidatesOf(path) {
-  if (!offered.has(path)) offered.set(path, await ask("candidates", { node: path }));
-  return offered.get(path);
+  if (offered.has(path)) return offered.get(path);
+  const asked = session.number;
+  const found = await ask("candidates", { node: path });
+  if (asked === session.number) offered.set(path, found);
+  return found;
 }
 
 async function showCandidates(part, path) {
   const place = errorPlace();
-  const found = await trying(place, () => candidatesOf(path));
+  const told = await trying(place, () => candidatesOf(path));
   if (view.path !== path) return; // another node was selected meanwhile
   part.removeAttribute("aria-busy");
   part.replaceChildren(place);
-  if (!found) return;
+  if (!told) return;
+  // Why the recipe would not take a column says much of its gain.
+  const found = isHidden(path) ? told.map((each) => ({ ...each, reason: null })) : told;
   if (session.teaching.on) part.append(lesson(path, found));
-  const usable = found.filter((candidate) => !candidate.reason);
-  const out = found.filter((candidate) => candidate.reason);
-  const best = Math.max(...usable.map(({ score }) => score ?? 0), 0);
-  const rows = usable.map((candidate) => candidateRow(path, candidate, best));
-  part.append(listOf(rows, 12), usable.length ? "" : muted("No column can split this node."));
-  if (out.length) part.append(reasonsOf(out));
+  const best = Math.max(...found.map(({ score, reason }) => (reason ? 0 : (score ?? 0))), 0);
+  part.append(listOf(found.map((candidate) => candidateRow(path, candidate, best)), SHOWN_CANDIDATES));
 }
 
 /** A list whose end is folded away where it is long. */
@@ -33,16 +35,9 @@ function listOf(rows, few) {
   return h("div", {}, list, more);
 }
 
-function reasonsOf(out) {
-  return folded(`${counted(out.length, "column")} cannot split here`, (body) => {
-    const rows = out.map(({ column, reason }) => tableRow(bdi(column), wordCell(reason)));
-    body.append(table(["column", "reason"], rows));
-  });
-}
-
 function candidateRow(path, candidate, best) {
-  const { column } = candidate;
-  const known = candidate.score !== undefined && candidate.score !== null;
+  const { column, reason } = candidate;
+  const known = Number.isFinite(candidate.score);
   const editor = h("div", { class: "editor", hidden: true });
   const place = errorPlace();
   const name = h(
@@ -62,10 +57,17 @@ function candidateRow(path, candidate, best) {
   );
   return h(
     "li",
-    { "data-column": column },
-    h("div", { class: "line" }, name, known && h("b", { class: "number" }, figure(candidate.score)), split),
+    { "data-column": column, class: reason ? "out" : false },
+    h(
+      "div",
+      { class: "line" },
+      name,
+      known && h("b", { class: "number" }, figure(candidate.score)),
+      candidate.children?.length > 0 && split,
+    ),
     known && scoreBar(candidate.score / (best || 1)),
     h("p", { class: "figures" }, figuresOf(candidate)),
+    reason && h("p", { class: "figures" }, `Not by the recipe: ${reason}.`),
     place,
     editor,
   );
@@ -88,6 +90,7 @@ function figuresOf({ gain, gain_ratio: ratio, p_value: p, threshold, children })
 }
 
 function pWords(p) {
+  if (p > 0.9995) return "1";
   return p < 0.001 ? "< 0.001" : figure(p);
 }
 
@@ -105,4 +108,5 @@ async function openEditor(editor, path, candidate) {
   if (!spread) return;
   const make = spread.edges ? thresholdEditor : groupEditor;
   editor.append(...make(path, candidate, spread));
+  editor.scrollIntoView({ block: "nearest" });
 }

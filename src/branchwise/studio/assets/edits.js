@@ -67,7 +67,8 @@ function takeSubtree(at, nodes) {
   keepAt(isShown(anchor) ? anchor : 0, place);
   if (query.value) search();
   if (!isShown(state.selected)) state.selected = 0;
-  bringIntoView(state.selected);
+  const children = state.open[state.selected] ? childrenOf(state.selected) : [];
+  showTogether([...children.slice(0, shownBranches(state.selected)), state.selected]);
   draw();
 }
 

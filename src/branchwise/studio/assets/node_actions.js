@@ -38,7 +38,7 @@ function actionsOf(node, record) {
 function moreActions(body, node, record) {
   body.append(
     growWith(record),
-    relabel(record),
+    NUMBERS ? "" : relabel(record),
     isLeaf(node) ? "" : missingRoute(node, record),
     noteOf(record),
   );
@@ -58,31 +58,38 @@ function asked(name, control, verb, action) {
 }
 
 function growWith({ path }) {
-  const choices = (OPENED.recipes ?? []).map(({ name, words }) => [name, words ?? name]);
-  if (!choices.length) return "";
-  const control = h("select", {}, options(choices, OPENED.algorithm));
-  return asked("Grow with", control, "Grow", (place) =>
-    apply(
-      { do: "grow", node: path, recipe: { algorithm: control.value } },
-      place,
-      `Grown with ${control.value}.`,
-    ),
+  const place = errorPlace();
+  const form = recipeForm(OPENED.recipes ?? [], algorithmName(), "Grow with");
+  const grow = () => {
+    const recipe = form.value();
+    return apply({ do: "grow", node: path, recipe }, place, `Grown with ${recipe.algorithm}.`);
+  };
+  const run = (event) => (event.preventDefault(), grow());
+  return h(
+    "form",
+    { class: "asked", onsubmit: run },
+    form.element,
+    h("button", { type: "submit", class: "quiet" }, "Grow"),
+    place,
   );
 }
 
+/** The algorithm of the session as the choice of recipes calls it. */
+function algorithmName() {
+  const { recipes = [], recipe, algorithm } = OPENED;
+  const known = [recipe?.algorithm, algorithm];
+  return recipes.find(({ name, words }) => known.includes(words) || known.includes(name))?.name;
+}
+
 function relabel({ path, prediction, label }) {
-  const control = NUMBERS
-    ? h("input", { type: "number", step: "any", value: TREE.records[TREE.numbers.get(path)].mean })
-    : h("select", {}, options(DATA.classes.map((name, at) => [String(at), name]), String(label)));
+  const named = DATA.classes.map((name, at) => [String(at), name]);
+  const control = h("select", {}, options(named, String(label)));
   const classes = OPENED.class_values ?? DATA.classes;
-  const chosen = () => (NUMBERS ? control.valueAsNumber : classes[Number(control.value)]);
-  return asked("Prediction", control, "Relabel", (place) =>
-    apply(
-      { do: "relabel", node: path, prediction: chosen() },
-      place,
-      `The prediction was ${prediction} and is now ${chosen()}.`,
-    ),
-  );
+  return asked("Prediction", control, "Relabel", (place) => {
+    const chosen = classes[Number(control.value)];
+    const words = `The prediction was ${prediction} and is now ${chosen}.`;
+    return apply({ do: "relabel", node: path, prediction: chosen }, place, words);
+  });
 }
 
 function missingRoute(node, { path, missing_to: now }) {

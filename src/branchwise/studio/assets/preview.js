@@ -12,7 +12,6 @@ function previewOf(path, column) {
 }
 
 function previewParts(candidate) {
-  if (candidate.reason) return [h("p", { class: "refused" }, bdi(candidate.reason))];
   const rows = candidate.children.map((child) =>
     tableRow(
       [bdi(child.condition), NUMBERS ? null : weightsBar(child.weights)],
@@ -24,6 +23,7 @@ function previewParts(candidate) {
   return [
     table(["branch", "cases", "prediction"], rows),
     figures && h("p", { class: "figures" }, figures),
+    candidate.reason && h("p", { class: "figures" }, `Not by the recipe: ${candidate.reason}.`),
   ].filter(Boolean);
 }
 

@@ -58,7 +58,7 @@ function scoreParts(found) {
   return [
     table([metric ?? "score", "score", "interval"], rows),
     difference && h("p", { class: "gain" }, differenceWords(difference)),
-    found.words && muted(bdi(found.words)),
+    found.misfits?.length && h("ul", { class: "notes" }, found.misfits.map((line) => h("li", {}, bdi(line)))),
   ].filter(Boolean);
 }
 

@@ -55,7 +55,7 @@ function dropZone(onLoaded) {
 
 function showTable(part, summary) {
   const { columns, n_rows: nRows, name } = summary;
-  const kinds = new Map(); // corrections only
+  const kinds = new Map(Object.entries(OPENED.kinds ?? {})); // corrections only
   const title = h("h2", {}, name ? bdi(name) : "Table");
   const words = `${counted(nRows, "row")}, ${counted(columns.length, "column")}`;
   const notes = (summary.notes ?? []).map((note) => h("li", {}, bdi(note)));
@@ -72,7 +72,7 @@ function showTable(part, summary) {
 
 function columnTable(columns, kinds) {
   const rows = columns.map((column) => {
-    const kind = h("select", { "aria-label": `Kind of ${column.name}` }, options(COLUMN_KINDS, column.kind));
+    const kind = h("select", { "aria-label": `Kind of ${column.name}` }, options(COLUMN_KINDS, kinds.get(column.name) ?? column.kind));
     kind.addEventListener("change", () => kinds.set(column.name, kind.value));
     const examples = (column.examples ?? []).map(String).join(column.kind === "number" ? " to " : ", ");
     return tableRow(
@@ -96,8 +96,7 @@ function startForm({ columns, target: usual }, kinds) {
   const names = columns.map((column) => [column.name, column.name]);
   const target = h("select", { id: "target" }, options(names, usual ?? names.at(-1)?.[0]));
   const positive = h("select", { id: "positive" });
-  const recipes = (OPENED.recipes ?? []).map((one) => [one.name, one.words ?? one.name]);
-  const recipe = h("select", { id: "algorithm" }, options(recipes, OPENED.recipe?.algorithm));
+  const recipe = recipeForm(OPENED.recipes ?? [], algorithmName());
   const share = h("input", { id: "share", type: "number", min: 0, max: 90, step: 1, value: 25 });
   const listClasses = () => {
     const column = columns.find(({ name }) => name === target.value);
@@ -111,19 +110,26 @@ function startForm({ columns, target: usual }, kinds) {
     event.preventDefault();
     const args = { target: target.value, kinds: Object.fromEntries(kinds) };
     if (positive.value) args.positive = positive.value;
-    if (recipe.value) args.recipe = { algorithm: recipe.value };
+    args.recipe = recipe.value();
     if (share.valueAsNumber > 0) args.validation_fraction = share.valueAsNumber / 100;
-    if (await trying(place, () => ask("start", args))) again();
+    begin.disabled = true;
+    begin.textContent = "Starting …";
+    say("Starting …");
+    if (await trying(place, () => ask("start", args))) return again();
+    begin.disabled = false;
+    begin.textContent = "Start";
+    return undefined;
   };
+  const begin = h("button", { type: "submit", class: "primary", id: "start" }, "Start");
   return h(
     "form",
     { class: "start", onsubmit: go },
     field("Target", target),
     field("Positive class", positive, "optional"),
-    recipes.length ? field("Algorithm", recipe) : "",
+    recipe.element,
     field("Rows held out", share, "per cent, for the score"),
     place,
-    h("div", { class: "buttons" }, h("button", { type: "submit", class: "primary", id: "start" }, "Start")),
+    h("div", { class: "buttons" }, begin),
   );
 }
 

@@ -32,12 +32,17 @@ function pointsWords() {
   return `Points: class ${cases(points?.class ?? 0)}, machine ${cases(points?.machine ?? 0)}.`;
 }
 
+/** Whether the gains of a node are hidden. */
+function isHidden(path) {
+  return session.teaching.on && !(session.teaching.revealed ?? []).includes(path);
+}
+
 /** A round at a node: the class chooses a column, then the gains are revealed. */
 function lesson(path, found) {
-  const { guesses = {}, revealed = [] } = session.teaching;
-  if (revealed.includes(path)) return verdict(guesses[path], found);
+  const { guesses = {} } = session.teaching;
+  if (!isHidden(path)) return verdict(guesses[path], found);
   const place = errorPlace();
-  const usable = found.filter(({ reason }) => !reason).map(({ column }) => [column, column]);
+  const usable = found.filter(({ children }) => children?.length).map(({ column }) => [column, column]);
   const control = h("select", {}, options(usable, guesses[path]));
   const send = (method, args, words) =>
     trying(place, async () => {
@@ -63,7 +68,7 @@ function lesson(path, found) {
 
 /** The choice of the class against that of the machine. */
 function verdict(guess, found) {
-  const usable = found.filter(({ reason }) => !reason);
+  const usable = found.filter(({ children }) => children?.length);
   const [best] = usable;
   const place = usable.findIndex(({ column }) => column === guess) + 1;
   const words = best?.column === guess ? "the best column" : `column ${place} of ${usable.length}`;

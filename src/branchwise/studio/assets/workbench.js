@@ -92,4 +92,7 @@ else {
   showSetup(OPENED.table ?? null);
 }
 // For tests and other scripts.
-window.branchwise = { state, tree: TREE, session, select, find };
+window.branchwise = {
+  ...{ state, tree: TREE, session, select, find },
+  apply: async (action) => takeAnswer(await ask("apply", { action })),
+};
