@@ -30,7 +30,7 @@ def serving(monkeypatch):
     served = {}
 
     def serve(workspace, *, on_ready, **options):
-        served.update(state=workspace.state(), options=options)
+        served.update(state=workspace.state(), options=options, workspace=workspace)
         on_ready("http://127.0.0.1:1/token/", "http://127.0.0.1:1/open/once")
         if served.get("stop"):
             raise served["stop"]
@@ -77,6 +77,25 @@ def test_a_table_and_a_target_are_a_session(served):
     ]
     assert served["options"] == {"port": 99, "max_upload": 1_000_000}
     assert "url" not in served
+
+
+def test_the_script_has_the_options_of_reading(served, tmp_path, monkeypatch):
+    text = "n;c;y\n1,5;red;a\n2,5;blue;b\n3,5;none;a\n"
+    (tmp_path / "t.txt").write_text(text, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    options = ["--separator", ";", "--missing", "none", "--class-weight", "a=2,b=3"]
+    done = run("t.txt", "-t", "y", *options, "--categorical", "n")
+    assert done.exit_code == 0, done.output
+    lines = served["workspace"].script()["text"].splitlines()
+    assert lines[3] == (
+        "table = branchwise.read_table('t.txt', separator=';', missing=['', 'none'], "
+        "text_columns=['n'])"
+    )
+    known = {}
+    exec("\n".join(lines), known)
+    own = served["workspace"].view.session.model
+    assert known["model"].to_bytes() == own.to_bytes()
+    assert served["state"]["tree"][0]["weights"] == [4, 3]
 
 
 def test_numbers_are_predicted(served):

@@ -274,6 +274,20 @@ def test_a_row_is_explained_as_it_is_typed_in(started):
     assert "no such column" in started.error("explain", row={"height": 1})["message"]
 
 
+def test_numbers_are_typed_in_as_the_table_has_them(page):
+    table = "sum;rate;y\n1.234,56 €;4,5 %;a\n2.000,00 €;3,1 %;b\n900,00 €;2 %;a\n"
+    content = base64.b64encode(table.encode()).decode()
+    notes = page.ask("load", name="t.csv", content=content)["notes"]
+    assert any("take those to keep as text for categories" in note for note in notes)
+    page.ask("start", target="y")
+    page.ask(
+        "apply",
+        action={"do": "split", "node": "/", "column": "sum", "threshold": 1_000},
+    )
+    for cell, path in (("1.234,56 €", "/1"), ("999", "/0"), (1_001, "/1")):
+        assert page.ask("explain", row={"sum": cell})["nodes"] == ["/", path]
+
+
 def test_exports_are_verified(started):
     grown(started)
     answer = started.ask("export", target="sql", options={"dialect": "sqlite"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -275,7 +276,7 @@ def test_names_of_uploads_are_texts_and_no_paths(ask, workspace):
         assert len(result["name"]) <= 200
     inside = workspace.table.path
     workspace.close()
-    assert not __import__("pathlib").Path(inside).exists()
+    assert not Path(inside).exists()
 
 
 def test_large_tables_are_refused_before_they_are_read(ask, workspace):
@@ -317,3 +318,23 @@ def test_what_is_lacking_is_named_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(ValueError, match=r"pip install 'branchwise\[studio\]'"):
         server.check_installed()
+
+
+def test_one_table_at_a_time_is_uploaded(ask, workspace):
+    ask.app._uploading = True
+    refused(uploaded(ask), 409, "Another table is being uploaded")
+    ask.app._uploading = False
+    assert uploaded(ask).is_success
+
+
+def test_the_file_of_a_table_is_removed_when_another_comes(ask, workspace):
+    uploaded(ask)
+    first = Path(workspace.table.path)
+    assert first.exists()
+    # Other users of the computer cannot enter its folder.
+    assert first.parents[1].stat().st_mode & 0o077 == 0
+    uploaded(ask, name="other.csv")
+    assert not first.exists()
+    uploaded(ask, b"no table", name="wrong.csv")
+    kept = [path for path in first.parents[1].rglob("*") if path.is_file()]
+    assert kept == [Path(workspace.table.path)]

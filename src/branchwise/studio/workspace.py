@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, TypeVar, cast
 
 from branchwise.data.table_schema import Value
+from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError, json_text
 from branchwise.files.options import Reading
 from branchwise.files.read_table import MISSING
@@ -248,6 +249,9 @@ class Workspace:
         table = self.loaded
         rows = table.read(target, kinds, recipe.is_regression, others)
         known = {name: value for name, value in options.items() if value is not None}
+        if callable(weigh := known.get("class_weight")):
+            # A session is kept as text, which holds weights by class.
+            known["class_weight"] = weigh(learn_target(rows[target])[0])
         try:
             journal = self._next_journal()
             session = grow_by_hand(rows, target, recipe, journal=journal, **known)

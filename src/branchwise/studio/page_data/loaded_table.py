@@ -5,7 +5,7 @@ Files are read as by the command line: same formats, same conventions, same note
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -25,12 +25,19 @@ from branchwise.files.read_table import MISSING, TableFile, with_location
 
 Kind = Literal["number", "category", "ignore"]
 KINDS: tuple[Kind, ...] = ("number", "category", "ignore")
+#: What keeps text as it is, on the page.
+_AS_TEXT = "take those to keep as text for categories"
 #: How ``read_table`` calls them.
 _PARAMETERS = {
     "number_columns": "number",
     "text_columns": "category",
     "ignore": "ignore",
 }
+#: Parameters of ``read_table`` that are written into a script.
+_READING = (
+    *("file_format", "separator", "encoding", "header", "skip", "names", "names_file"),
+    *("sheet", "table", "query", "decimal", "thousands", "date_format", "merge_case"),
+)
 #: What the page may upload: files that need no others, and that are read, not opened
 #: as databases are.
 UPLOADED_FORMATS = (
@@ -146,7 +153,10 @@ class LoadedTable:
 
     def notes(self) -> list[str]:
         """Return what is odd about the table, as sentences."""
-        notes = list(self.file.numbers.notes)
+        notes = [
+            note.replace("name those to keep as text in text_columns", _AS_TEXT)
+            for note in self.file.numbers.notes
+        ]
         if len(self.file.sheets) > 1:
             notes.append(
                 f"The sheet {self.file.sheets[0]!r} is read; others are "
@@ -200,11 +210,21 @@ class LoadedTable:
 
     def in_python(self, kinds: Mapping[str, str]) -> str:
         """Return the code that reads the table in the same way."""
-        given = [repr(self.name)]
+        given = [repr(self.name), *self._reading_in_python()]
         for parameter, kind in _PARAMETERS.items():
             names = [name for name, one in kinds.items() if one == kind]
             given += [f"{parameter}={names!r}"] if names else []
         return f"table = branchwise.read_table({', '.join(given)})"
+
+    def _reading_in_python(self) -> Iterator[str]:
+        """Yield the parameters of ``read_table`` that are not the usual ones."""
+        usual = Reading()
+        for name in _READING:
+            value = getattr(self.file.reading, name)
+            if value != getattr(usual, name):
+                yield f"{name}={value!r}"
+        if tuple(self.file.missing) != tuple(MISSING):
+            yield f"missing={list(self.file.missing)!r}"
 
     def check_kinds(self, target: str, kinds: Mapping[str, str]) -> None:
         """Reject columns that are not there, and a target that is left out."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.conventions.date_format import read_text
+from branchwise.data.conventions.number_format import NumberFormat, parse_texts
 from branchwise.data.conventions.threshold_positions import between
 from branchwise.data.table_schema import Column, Schema, Value
 from branchwise.engines.memory import Training
@@ -193,7 +194,7 @@ def _typed(column: Column, cell: Value | None) -> Value | None:
             raise _wrong(column, text, f"{column.date.what} written as {column.date}")
         return text
     if column.is_numeric:
-        number = as_number(cell) if isinstance(cell, str) else cell
+        number = _number(column, cell) if isinstance(cell, str) else cell
         if number is None or isinstance(number, bool):
             raise _wrong(column, cell, "a number")
         return number
@@ -203,6 +204,14 @@ def _typed(column: Column, cell: Value | None) -> Value | None:
     if typed is None:
         raise _wrong(column, cell, f"a {column.value_type}")
     return typed
+
+
+def _number(column: Column, text: str) -> float | None:
+    """Read a number as it is written in the table, or plainly."""
+    number = as_number(text)
+    if number is None and isinstance(column.number_format, NumberFormat):
+        return parse_texts([text], column.number_format)[0]
+    return number
 
 
 def _wrong(column: Column, cell: Value, wanted: str) -> DataError:
