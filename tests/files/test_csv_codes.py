@@ -30,6 +30,7 @@ def loaded(content: bytes, width: int, text: Any, numbers: bool, size: int) -> A
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_rows, "_WORTH_NUMBERING", -1 if numbers else 2**40)
         patch.setattr(csv_rows, "_NUMBERED", size)
+        patch.setattr(csv_rows, "_BLOCK_TAIL", 6)
         try:
             columns = records.load(range(width), text, ["NA", "?", ""])
         except DataError as error:

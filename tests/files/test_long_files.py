@@ -162,6 +162,39 @@ def test_how_much_has_been_read_is_told(tmp_path, long):
     assert told == []
 
 
+def test_a_file_is_gone_through_three_times(tmp_path, monkeypatch):
+    monkeypatch.setattr(contents, "_IN_MEMORY", 1000)
+    path = tmp_path / "t.csv"
+    monkeypatch.setattr(records, "_NUMBERED", 2**20)
+    path.write_text("name,kind\n" + "some words,b\n" * 400_000)
+    read, read_bytes = StoredFile._read, []
+
+    def counted(self, begin, size):
+        found = read(self, begin, size)
+        read_bytes.append(len(found))
+        return found
+
+    monkeypatch.setattr(StoredFile, "_read", counted)
+    assert read_table(path).num_rows == 400_000
+    # For a second header, for quotation marks, and for cells.
+    assert sum(read_bytes) < 3.2 * path.stat().st_size
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_second_header_is_found_in_any_chunk(tmp_path, monkeypatch, end):
+    monkeypatch.setattr(contents, "_IN_MEMORY", 10)
+    rows = ["name,kind", *["a,b"] * 20]
+    for chunk in range(40, 60):
+        monkeypatch.setattr(contents, "_CHUNK", chunk)
+        path = tmp_path / "t.csv"
+        path.write_text(end.join([*rows, "name,kind", "a,b", ""]), newline="")
+        with pytest.raises(DataError, match="its header once more in line 22"):
+            read_table(path)
+        path.write_text(end.join([*rows, "name,kinds", "x", ""]), newline="")
+        with pytest.raises(DataError, match="1 cell in line 23"):
+            read_table(path)
+
+
 def test_bytes_are_found_in_files_as_in_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(contents, "_CHUNK", 1000)
     monkeypatch.setattr(records, "_BLOCK", 7)

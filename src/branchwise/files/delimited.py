@@ -19,7 +19,14 @@ from branchwise.data.arrow import as_dictionary, dictionary_codes, pa
 from branchwise.errors import DataError, quoted
 from branchwise.files.csv.csv_rows import Lines, Records, csv_reader, line_spans
 from branchwise.files.options import WHITESPACE, Reading
-from branchwise.files.raw_bytes import Buffer, as_utf8, check_binary, find, text_start
+from branchwise.files.raw_bytes import (
+    Buffer,
+    as_utf8,
+    check_binary,
+    chunks_of,
+    find,
+    text_start,
+)
 
 _DELIMITERS = (",", "\t", ";", "|")
 _QUOTED = re.compile(r'"[^"]*"?')
@@ -48,7 +55,7 @@ class DelimitedFile:
         begin = _after_lines(content, reading.skip, label)
         first = _first_line(content, begin, label)
         _check_other_text(first, label)
-        delimiter = reading.separator or _sniff(first, content[begin:])
+        delimiter = reading.separator or _sniff(first, content, begin)
         #: The option that strips whitespace around cells, unless it is given.
         self.without_spaces = _without_spaces_option(reading, delimiter)
         if delimiter == WHITESPACE:
@@ -80,7 +87,7 @@ class DelimitedFile:
         #: How many lines to skip for the header, if the first ones look like a title.
         self.title_lines = 0
         if reading.has_header and len(cells) == 1:
-            self.title_lines = reading.skip + _title_lines(content[begin:])
+            self.title_lines = reading.skip + _title_lines(content, begin)
         #: What to do about them, for errors that they cause.
         self.title_advice = ""
         if self.title_lines:
@@ -149,9 +156,9 @@ def _after_lines(content: Buffer, n_lines: int, label: str) -> int:
     return lines.position
 
 
-def _title_lines(content: Buffer) -> int:
+def _title_lines(content: Buffer, begin: int) -> int:
     """Return how many lines without a delimiter are before those that all have some."""
-    lines = [line.rstrip("\r\n") for line in _sample(content, blank=True)]
+    lines = [line.rstrip("\r\n") for line in _sample(content, begin, blank=True)]
     for mark in _DELIMITERS:
         counts = [_QUOTED.sub("", line).count(mark) for line in lines]
         first = next((at for at, count in enumerate(counts) if count), 0)
@@ -183,7 +190,7 @@ def _check_other_text(first: str, label: str) -> None:
             )
 
 
-def _sniff(first: str, content: Buffer) -> str:
+def _sniff(first: str, content: Buffer, begin: int) -> str:
     """Choose the delimiter that gives the first lines equal numbers of cells.
 
     Of several the one that the first line has most, as also where none does.
@@ -192,7 +199,7 @@ def _sniff(first: str, content: Buffer) -> str:
     found = sorted(
         (mark for mark in _DELIMITERS if mark in bare), key=bare.count, reverse=True
     )
-    sample = _sample(content)
+    sample = _sample(content, begin)
     for mark in found:
         if len({_QUOTED.sub("", line).count(mark) for line in sample}) == 1:
             return mark
@@ -202,12 +209,12 @@ def _sniff(first: str, content: Buffer) -> str:
     return WHITESPACE if len(sample) > 1 and len(widths) == 1 and widths != {1} else ","
 
 
-def _sample(content: Buffer, blank: bool = False) -> list[str]:
+def _sample(content: Buffer, begin: int, blank: bool = False) -> list[str]:
     """Return the first whole lines; bytes that are no text do not matter here.
 
     With ``blank`` also those that are empty.
     """
-    start = text_start(content)
+    start = begin + text_start(content[begin : begin + 3])
     head = content[start : start + _SAMPLE_BYTES]
     lines = [head[b:e].decode("utf-8", "replace") for b, e in line_spans(head, 0)]
     if len(head) == _SAMPLE_BYTES and len(lines) > 1:
@@ -216,16 +223,18 @@ def _sample(content: Buffer, blank: bool = False) -> list[str]:
 
 
 def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:
-    """Tell whether a line occurs; it may be within a quoted cell."""
+    """Tell whether a line may occur: also within a quoted cell, or at a chunk's end."""
     if content[start : start + len(wanted)] == wanted:
         return True
-    for end in (b"\n", b"\r"):
-        at = find(content, end + wanted, start)
-        while at >= 0:
-            after = at + 1 + len(wanted)
-            if content[after : after + 1] in _ENDS:
-                return True
-            at = find(content, end + wanted, after)
+    # Chunks have the line end before it, and what follows it.
+    for chunk in chunks_of(content, start, len(wanted) + 1):
+        for end in (b"\n", b"\r"):
+            at = chunk.find(end + wanted)
+            while at >= 0:
+                after = at + 1 + len(wanted)
+                if chunk[after : after + 1] in _ENDS:
+                    return True
+                at = chunk.find(end + wanted, after)
     return False
 
 

@@ -310,11 +310,23 @@ def find(content: Buffer, wanted: bytes, start: int) -> int:
     """Return where bytes occur first, or -1."""
     if isinstance(content, bytes):
         return content.find(wanted, start)
-    for begin in range(start, len(content), _CHUNK):
-        at = content[begin : begin + _CHUNK + len(wanted) - 1].find(wanted)
+    for number, chunk in enumerate(chunks_of(content, start, len(wanted) - 1)):
+        at = chunk.find(wanted)
         if at >= 0:
-            return begin + at
+            return start + number * _CHUNK + at
     return -1
+
+
+def chunks_of(content: Buffer, start: int, overlap: int) -> Iterator[bytes]:
+    """Yield a text piece by piece, each with so many bytes of the next.
+
+    One in memory is a single piece.
+    """
+    if isinstance(content, bytes):
+        yield content[start:]
+        return
+    for begin in range(start, len(content), _CHUNK):
+        yield content[begin : begin + _CHUNK + overlap]
 
 
 def _is_utf8(head: bytes) -> bool:

@@ -83,6 +83,8 @@ _LONGEST_ROW = 2**30
 #: Bytes of a text whose cells are numbered, and of the blocks in which that is done.
 _WORTH_NUMBERING = 2**20
 _NUMBERED = 2**23
+#: Bytes at the end of such a block in which a row is expected to end.
+_BLOCK_TAIL = 2**16
 _LINE_END = re.compile(rb"\r\n|\n|\r")
 
 
@@ -144,7 +146,8 @@ class Records:
     ) -> dict[int, Any]:
         found = None
         if len(self.content) - self.start > _WORTH_NUMBERING:
-            found = numbered_columns(parser, [*self._spans(_NUMBERED)], wanted, text)
+            spans = [*self._spans(_NUMBERED, parser.has_quotes)]
+            found = numbered_columns(parser, spans, wanted, text)
         return parser.columns(wanted, text) if found is None else found
 
     def _parser(self, missing: Sequence[str]) -> Parser:
@@ -169,15 +172,21 @@ class Records:
             yield replace(self, content=text, start=0, lines_before=before)
             before += text.count(b"\n") or text.count(b"\r")
 
-    def _spans(self, size: int) -> Iterator[tuple[int, int]]:
+    def _spans(self, size: int, has_quotes: bool = True) -> Iterator[tuple[int, int]]:
         begin = self.start
         while begin < len(self.content):
-            end = self._block_end(begin, size)
+            end = self._block_end(begin, size, has_quotes)
             yield begin, end
             begin = end
 
-    def _block_end(self, begin: int, size: int) -> int:
+    def _block_end(self, begin: int, size: int, has_quotes: bool) -> int:
         """Return where a row ends, about so many bytes later: not within quotes."""
+        if not has_quotes and _BLOCK_TAIL < size < len(self.content) - begin:
+            # Any line end is one of a row: the last is looked for alone.
+            tail = begin + size - _BLOCK_TAIL
+            end = last_row_end(self.content[tail : begin + size], self.delimiter)
+            if end:
+                return tail + end
         while begin + size < len(self.content):
             end = last_row_end(self.content[begin : begin + size], self.delimiter)
             if end:
