@@ -34,8 +34,6 @@ class Grower {
     Grower(const Problem& problem, ThreadPool& pool, size_t width)
         : problem_(problem), pool_(pool), width_(width), draws_(problem) {}
 
-    static constexpr size_t most_nodes = std::numeric_limits<int32_t>::max();
-
     // Room that is not touched costs nothing; moving what outgrows its room does.
     void reserve_nodes(size_t n, size_t most_weights) {
         grown_.nodes.reserve(n);
@@ -43,15 +41,7 @@ class Grower {
     }
 
     // Their weights are to be set.
-    int64_t add_nodes(size_t count) {
-        const auto first = int64_t(grown_.nodes.size());
-        // Parts of cases can make more nodes than there are rows.
-        if (count > most_nodes - grown_.nodes.size())
-            throw std::length_error("columns make too large a tree");
-        grown_.nodes.resize(grown_.nodes.size() + count);
-        grown_.weights.resize(grown_.weights.size() + count * width_);
-        return first;
-    }
+    int64_t add_nodes(size_t count) { return int64_t(grown_.add_nodes(count, width_)); }
 
     double* weights_of(int64_t node) { return &grown_.weights[size_t(node) * width_]; }
     const double* weights_of(int64_t node) const { return &grown_.weights[size_t(node) * width_]; }

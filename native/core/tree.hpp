@@ -3,6 +3,7 @@
 #pragma once
 
 #include <limits>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -114,9 +115,21 @@ struct Surrogate {
 struct Grown {
     Array<Node> nodes;
     Array<double> weights;
-    std::vector<uint32_t> grouped;            // codes, group by group
-    std::vector<size_t> starts_of_groups{0};  // and where each begins
+    std::vector<uint32_t> grouped;                                      // codes, group by group
+    std::vector<size_t> starts_of_groups{0};                            // and where each begins
     std::vector<std::pair<size_t, std::vector<Surrogate>>> surrogates;  // of some nodes
+
+    static constexpr size_t most_nodes = std::numeric_limits<int32_t>::max();
+
+    // Returns the first of the new nodes; their weights are to be set.
+    size_t add_nodes(size_t count, size_t width) {
+        const size_t first = nodes.size();
+        // Parts of cases can make more nodes than there are rows.
+        if (count > most_nodes - first) throw std::length_error("columns make too large a tree");
+        nodes.resize(first + count);
+        weights.resize((first + count) * width);
+        return first;
+    }
 
     Span<const uint32_t> group(int32_t code) const {
         const auto number = size_t(first_group - code);

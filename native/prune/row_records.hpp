@@ -89,7 +89,7 @@ class RowRecords {
     }
 
     const Table& table_;
-    std::vector<size_t> at_;  // by column
+    std::vector<size_t> at_;            // by column
     size_t stride_ = sizeof(uint32_t);  // the label comes first
     Array<uint8_t> bytes_;
 };

@@ -307,8 +307,7 @@ class WholeRows {
     // Where a row goes from a node, leaves being marked: a leaf keeps it.
     uint32_t next_node(uint32_t node, uint32_t row) {
         const Jump& fast = jump(node);
-        if (fast.first < Jump::leaf)
-            return next_nodes_[fast.first + records_.row(row)[fast.place]];
+        if (fast.first < Jump::leaf) return next_nodes_[fast.first + records_.row(row)[fast.place]];
         if (fast.first == Jump::leaf) return node | leaf_mark;
         const PruneNode& at = state_.tree.nodes[node];
         const int32_t way = table(node)[records_.code(at, row)];

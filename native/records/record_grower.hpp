@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include "records/fractional_subtrees.hpp"
 #include "records/record_tree.hpp"
 #include "records/scoring.hpp"
 #include "records/small_node.hpp"
@@ -32,6 +33,10 @@ class RecordGrower : public RecordTree<W, uint32_t> {
         for (unsigned member = 0; member < pool.size(); ++member)
             scorers_.emplace_back(problem, impurities, records_, joint_);
         totals_.resize(classes_);
+        if constexpr (Records<W>::weighted)
+            if (FractionalSubtrees::suits(problem, impurities))
+                subtrees_ =
+                    std::make_unique<FractionalSubtrees>(problem, impurities, records_, grown_);
     }
 
     // Make the root, an open node unless it is a leaf.
@@ -46,6 +51,8 @@ class RecordGrower : public RecordTree<W, uint32_t> {
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
+        if constexpr (Records<W>::weighted)
+            if (subtrees_ && job.n <= FractionalSubtrees::most && subtrees_->grow(job)) return;
         try_batches(job, [&](const std::vector<uint32_t>& columns) {
             open_columns_ = columns;
             joint_.clear();
@@ -425,6 +432,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     const Impurities& impurities_;
     JointCounts<W> joint_;  // of the node that is being split
     SmallNode<W> small_node_;
+    std::unique_ptr<FractionalSubtrees> subtrees_;
     NodeEntropy entropy_;
     const bool may_be_thin_;  // a value of a column, of fewer cases than a leaf must have
     const bool estimates_;

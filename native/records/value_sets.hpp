@@ -7,6 +7,8 @@
 
 #if defined(__SSSE3__)
 #include <tmmintrin.h>
+#elif defined(__SSE2__)
+#include <emmintrin.h>
 #endif
 
 namespace branchwise {
@@ -27,6 +29,18 @@ inline Lanes values_of(const uint8_t* codes, uint8_t first) {
     Lanes bits;
     for (int k = 0; k < 16; ++k) bits[k] = code[k] < 8 ? uint8_t(1u << code[k]) : uint8_t(0);
     return bits;
+#endif
+}
+
+// Which of sixteen bytes are equal to a code, as bits.
+inline uint32_t lanes_with(const uint8_t* codes, uint8_t code) {
+#if defined(__SSE2__)
+    const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(codes));
+    return uint32_t(_mm_movemask_epi8(_mm_cmpeq_epi8(all, _mm_set1_epi8(char(code)))));
+#else
+    uint32_t equal = 0;
+    for (int k = 0; k < 16; ++k) equal |= uint32_t(codes[k] == code) << k;
+    return equal;
 #endif
 }
 

@@ -97,6 +97,34 @@ def test_same_tree_of_records(part, monkeypatch):
         assert_same_tree(one, two, (seed, recipe))
 
 
+@pytest.mark.parametrize("part", first_fast(range(16)))
+def test_same_tree_of_small_subtrees_of_fractional_cases(part):
+    """Those of at most 64 records, 63 values and 256 columns are grown as a whole."""
+    for seed in range(part, 640, 16):
+        rng = np.random.default_rng([seed, 64])
+        n = int(rng.choice([3, 16, 17, 40, 63, 64, 65, 66, 130, 200]))
+        # All columns must suit, or none of the subtrees is grown so.
+        few = rng.random() < 0.8
+        sizes = rng.choice(
+            [2, 3, 6, 15, 16, 17, 40, 62, 63] if few else SIZES,
+            size=257 if 16 <= seed < 32 else int(rng.integers(1, 24)),
+        )
+        columns, cells = categories(rng, n, sizes, float(rng.choice([0.03, 0.1, 0.4])))
+        n_classes = int(rng.choice([2, 2, 3, 30, 100]))
+        labels = (cells[0] + n_classes * rng.random(n) ** 2).astype(np.intp) % n_classes
+        recipe = replace(
+            C45 if rng.random() < 0.3 else Recipe(),
+            criterion=str(rng.choice(["gain", "gain_ratio"])),
+            min_samples_leaf=int(rng.choice([1, 1, 2, 3])),
+            min_samples_split=int(rng.choice([2, 2, 5])),
+            max_depth=None if rng.random() < 0.8 else 3,
+            missing="split",
+            unseen=str(rng.choice(["node", "largest"])),
+        )
+        one, two = reference_and_twin(columns, cells, labels, None, recipe)
+        assert_same_tree(one, two, (seed, recipe))
+
+
 def numbers(rng: np.random.Generator, n: int, labels, gaps: float):
     """Columns of numbers: some tell the class, some repeat, some are very close."""
     columns, cells = [], []
