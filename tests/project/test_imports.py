@@ -61,6 +61,8 @@ OUTSIDE = {
     "starlette": {"studio.server"},
     "uvicorn": {"studio.server"},
     "anyio": {"studio.server"},
+    "anywidget": {"studio.widget"},
+    "traitlets": {"studio.widget"},
 }
 #: Modules that are imported on first use, by the names that others import.
 LAZY = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -78,6 +78,8 @@ class History(Document):
     def __init__(self) -> None:
         self.entries = [Entry(0, None, None)]
         self.current = 0
+        #: Called after every step, such as by pages that follow it.
+        self.listeners: list[Callable[[], None]] = []
         self._next: dict[int, int] = {}
 
     def __len__(self) -> int:
@@ -97,7 +99,12 @@ class History(Document):
         number = len(self.entries)
         self.entries.append(Entry(number, self.current, action, way))
         self._move(number)
+        self._tell()
         return number
+
+    def _tell(self) -> None:
+        for listener in self.listeners:
+            listener()
 
     def _move(self, number: int) -> None:
         self.current = number
@@ -142,6 +149,7 @@ class History(Document):
             self.current = number
         else:
             self._move(number)
+        self._tell()
 
     def way_to(self, number: int) -> list[Entry]:
         """Return the entries from the start to one, without the start."""

@@ -38,6 +38,14 @@ function takeAnswer(answer, words) {
   say([words, said].filter(Boolean).join(" ") || "Done.");
 }
 
+/** Follow a session that was changed elsewhere, as in another cell of a notebook; `number`
+ * is the step of the history that it is at. */
+async function follow(number) {
+  if (historyEntries().some((entry) => entry.current && entry.number === number)) return;
+  const now = await ask("state");
+  takeAnswer({ ...now, at: "/", nodes: now.tree }, "The session was changed in Python.");
+}
+
 /** A control that was made anew has the focus again; where it is gone, the node has it. */
 function restoreFocus(id) {
   if (document.activeElement !== document.body) return;

@@ -8,11 +8,11 @@ function showSession(panel) {
       "div",
       { class: "buttons" },
       button("Save the session", () => saveSession(place)),
-      button("Another table", () => anotherTable()),
+      OPENED.table && button("Another table", () => anotherTable()),
     ),
     place,
     section("History", historyList()),
-    section("Compare", ...comparison()),
+    OPENED.table ? section("Compare", ...comparison()) : "",
     section("Teaching", ...teachingSwitch()),
   );
 }

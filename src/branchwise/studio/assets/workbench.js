@@ -71,7 +71,7 @@ function selectCard(item) {
 function showSessionScreen() {
   shownScreen("app");
   state.decorate = decorate;
-  const title = OPENED.title ?? `${OPENED.table?.name ?? "Table"}: ${DATA.target}`;
+  const title = OPENED.title ?? [OPENED.table?.name, DATA.target].filter(Boolean).join(": ");
   byId("title").textContent = title;
   document.title = `${title} · branchwise studio`;
   for (const build of [buildTools, buildHelp, buildLegend, buildTabs, showBar, showMisfits]) build();
