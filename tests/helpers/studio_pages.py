@@ -49,10 +49,15 @@ class Studio:
         page = context.new_page()
         page.on("console", lambda message: self.wrong.append(message.text))
         page.on("pageerror", lambda error: self.wrong.append(str(error)))
-        page.on("requestfailed", lambda request: self.wrong.append(request.url))
+        page.on("requestfailed", self._failed)
         page.on("request", self._requested)
         page.goto(self.address)
         return page
+
+    def _failed(self, request):
+        # A page that is left does not wait for its scores.
+        if request.failure != "net::ERR_ABORTED":
+            self.wrong.append(f"{request.failure}: {request.url}")
 
     def _requested(self, request):
         if not request.url.startswith((self.address, "data:,", "blob:")):

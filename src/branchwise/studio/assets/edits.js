@@ -26,7 +26,8 @@ function apply(action, place, words) {
   });
 }
 
-/** Take a change of the tree: the subtree at a path is now another one. */
+/** Take a change of the tree: the subtree at a path is now another one. Nothing is said
+ * where words are null. */
 function takeAnswer(answer, words) {
   session.number += 1;
   for (const key of ["history", "undo", "redo"]) session[key] = answer[key] ?? session[key];
@@ -34,8 +35,7 @@ function takeAnswer(answer, words) {
   if (answer.nodes) takeSubtree(answer.at, answer.nodes);
   for (const follow of followers) follow();
   restoreFocus(focused);
-  const said = answer.said ?? answer.note;
-  say([words, said].filter(Boolean).join(" ") || "Done.");
+  if (words !== null) say(words || "Done.");
 }
 
 /** Follow a session that was changed elsewhere, as in another cell of a notebook; `number`
@@ -123,6 +123,19 @@ function redo() {
   return undefined;
 }
 
+const LOCK = "M4 7.5h8v6H4zM5.5 7.5V5a2.5 2.5 0 0 1 5 0v2.5";
+const PEN = "m3 13 .8-3.2L10.5 3 13 5.5l-6.8 6.7z";
+
+function icon(line) {
+  const svg = document.createElementNS(SVG, "svg");
+  svg.setAttribute("class", "icon");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  const path = document.createElementNS(SVG, "path");
+  path.setAttribute("d", line);
+  svg.append(path);
+  return svg;
+}
+
 /** The marks of a card: by hand, locked, with a note. */
 function decorate(card, node) {
   const { locked, note, origin } = TREE.records[node];
@@ -130,7 +143,7 @@ function decorate(card, node) {
   card.classList.toggle("locked", Boolean(locked));
   if (!locked && !note) return;
   const words = [locked ? "locked" : "", note ? `note: ${note}` : ""].filter(Boolean).join("; ");
-  const marks = `${locked ? "🔒" : ""}${note ? "✎" : ""}`;
+  const marks = [locked && icon(LOCK), note && icon(PEN)].filter(Boolean);
   card.append(h("span", { class: "marks", title: words, "aria-hidden": "true" }, marks));
   card.setAttribute("aria-label", `${card.getAttribute("aria-label")}; ${words}`);
 }

@@ -1,28 +1,36 @@
 // What can be done with the selected node.
 
+const MOST_GROWN = 500; // leaves that are grown one after another
+
 /** The buttons of a node, and the choices that few need. */
 function actionsOf(node, record) {
   const place = errorPlace();
-  const { path } = record;
+  const { path, locked } = record;
   const act = (action, words) => () => apply({ node: path, ...action }, place, words);
-  const whole = isLeaf(node) ? "" : " again";
+  const inner = !isLeaf(node);
+  const where = inner ? "every leaf below this node" : "this leaf";
   const keys = [
-    button("Grow one level", act({ do: "grow", levels: 1 }, "Grown by one level."), {
-      title: "Split this node by the best candidate (g)",
+    button("Grow one level", () => growLeaves(path, { levels: 1 }, place), {
+      title: `Split ${where} by its best candidate (g)`,
       id: "grow-level",
     }),
-    button(`Grow the rest${whole}`, act({ do: "grow" }, "Grown as far as the recipe goes."), {
-      title: "Grow the whole subtree automatically; locked parts stay (Shift+G)",
+    button("Grow the rest", () => growLeaves(path, {}, place), {
+      title: `Grow ${where} as far as the recipe goes (Shift+G)`,
       id: "grow-all",
     }),
+    inner &&
+      button("Regrow", act({ do: "grow" }, "Grown anew."), {
+        title: "Replace what is below by automatic growth; locked parts stay",
+        id: "regrow",
+      }),
     button("Prune", act({ do: "prune" }, "Pruned to a leaf."), {
       title: "Make this node a leaf (Delete)",
       id: "prune",
-      disabled: isLeaf(node),
+      disabled: !inner,
     }),
     button(
-      record.locked ? "Unlock" : "Lock",
-      act({ do: record.locked ? "unlock" : "lock" }, record.locked ? "Unlocked." : "Locked."),
+      locked ? "Unlock" : "Lock",
+      act({ do: locked ? "unlock" : "lock" }, locked ? "Unlocked." : "Locked."),
       { title: "Keep this part when growing and refitting (l)", id: "lock" },
     ),
   ];
@@ -33,6 +41,30 @@ function actionsOf(node, record) {
     place,
     folded("Recipe, prediction, missing values, note", (body) => moreActions(body, node, record)),
   );
+}
+
+/** Grow the leaves at and below a node, one after another; splits that there are stay. */
+function growLeaves(path, how, place) {
+  const leaves = TREE.paths.filter((each, node) => isBelow(each, path) && canGrow(node));
+  if (leaves.length > MOST_GROWN) {
+    const many = `${grouped(leaves.length)} leaves below this node can grow, at most ${MOST_GROWN} at once`;
+    return trying(place, () => Promise.reject(new Error(`${many}. Choose a node further down, or Regrow.`)));
+  }
+  if (!leaves.length) say("No leaf here can grow: each has one class only, or is locked.");
+  return trying(place, async () => {
+    const before = TREE.count;
+    for (const node of leaves) {
+      takeAnswer(await ask("apply", { action: { do: "grow", node, ...how } }), null);
+    }
+    if (leaves.length) say(`${counted(TREE.count - before, "new node")}.`);
+  });
+}
+
+/** Whether a node is a leaf with something to tell apart, and not locked. */
+function canGrow(node) {
+  if (!isLeaf(node) || wayTo(node).some((each) => TREE.records[each].locked)) return false;
+  if (NUMBERS) return DATA.deviation[node] > 0;
+  return classWeights(node).filter((weight) => weight > 0).length > 1;
 }
 
 function moreActions(body, node, record) {

@@ -9,7 +9,7 @@ function showNode(node) {
   const record = TREE.records[node];
   view.path = record.path;
   const about = byId("panel-node");
-  const split = h("div", { id: "candidates", "aria-busy": "true" });
+  const split = h("div", { id: "candidates", "aria-busy": "true" }, muted("Looking for splits …"));
   about.replaceChildren(
     nodeHead(node, record),
     actionsOf(node, record),

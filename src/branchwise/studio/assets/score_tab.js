@@ -5,7 +5,9 @@ const METHODS = [
   ["cross-validation", "repeated cross-validation"],
 ];
 const scoring = { method: OPENED.validation_fraction ? "hold-out" : "cross-validation", timer: 0 };
-const LIVE_AFTER = 500; // milliseconds after an edit
+// Milliseconds after an edit; cross-validation grows many trees, of short tables only.
+const LIVE_AFTER = { "hold-out": 500, "cross-validation": 1500 };
+const LIVE_CASES = 20000;
 
 function showScore(panel) {
   const choice = h("select", {}, options(METHODS, scoring.method));
@@ -37,6 +39,7 @@ async function fillScore(body, place) {
 
 function scoreParts(found) {
   const { edited, automatic, difference, metric } = found;
+  const words = scoreWriter(found);
   const all = [edited, automatic].flatMap((part) => [part.low, part.high, part.value]);
   const known = all.filter(Number.isFinite);
   const [low, high] = [Math.min(...known), Math.max(...known)];
@@ -51,54 +54,61 @@ function scoreParts(found) {
       has && h("i", { class: "band", style: { left: at(part.low), width } }),
       h("i", { class: "mean", style: { left: at(part.value) } }),
     );
-    const interval = has ? `${scoreWords(part.low)} to ${scoreWords(part.high)}` : "";
-    return tableRow([name, scale], cell(h("b", {}, scoreWords(part.value))), cell(interval));
+    const interval = has ? `${words(part.low)} to ${words(part.high)}` : "";
+    return tableRow([name, scale], cell(h("b", {}, words(part.value))), cell(interval));
   };
   const rows = [row("edited tree", edited), row("automatic tree", automatic)];
   return [
     table([metric ?? "score", "score", "interval"], rows),
-    difference && h("p", { class: "gain" }, differenceWords(difference)),
+    difference && h("p", { class: "gain" }, differenceWords(difference, words)),
+    found.rows && muted(`${found.rows[0].toUpperCase()}${found.rows.slice(1)}.`),
     found.misfits?.length && h("ul", { class: "notes" }, found.misfits.map((line) => h("li", {}, bdi(line)))),
   ].filter(Boolean);
 }
 
-function scoreWords(value) {
-  return rounded(value, 3);
+/** How scores are written: shares in per cent, others with three digits. */
+function scoreWriter({ edited }) {
+  if (!edited.words?.includes("%")) return (value) => rounded(value, 3);
+  return (value) => `${(100 * value).toFixed(1)} %`;
 }
 
-function differenceWords({ value, low, high }) {
-  const sign = value > 0 ? "+" : "";
-  const words = `Difference ${sign}${scoreWords(value)}`;
+function differenceWords({ value, low, high }, written) {
+  const signed = (number) => `${number > 0 ? "+" : ""}${written(number)}`;
+  const words = `Difference ${signed(value)}`;
   if (!Number.isFinite(low)) return `${words}.`;
   const clear = low > 0 || high < 0;
-  const verdict = clear ? "" : " The interval holds 0: the rows do not tell them apart.";
-  return `${words}, interval ${scoreWords(low)} to ${scoreWords(high)}.${verdict}`;
+  const verdict = clear ? "" : " It holds 0: these rows do not tell the trees apart.";
+  return `${words}, interval ${signed(low)} to ${signed(high)}.${verdict}`;
 }
 
 /** The score in the bar, which follows the edits. */
-function showLive({ edited, automatic, metric }) {
+function showLive(found) {
   const live = byId("live");
   live.hidden = false;
-  const [own, other] = [edited, automatic].map(({ value }) => scoreWords(value));
+  const [own, other] = [found.edited, found.automatic].map(({ value }) => scoreWriter(found)(value));
   live.replaceChildren(
-    h("span", { class: "muted" }, `${metric ?? "score"} `),
+    h("span", { class: "muted" }, `${found.metric ?? "score"} `),
     h("b", {}, own),
     h("span", { class: "muted" }, ` automatic ${other}`),
   );
   live.classList.remove("stale");
 }
 
+const scoreLive = newestOnly(async (method) => {
+  const asked = session.number;
+  try {
+    const found = await ask("score", { method });
+    if (asked === session.number) showLive(found);
+  } catch {
+    byId("live").hidden = true; // the tab tells why
+  }
+});
+
 function followWithScore() {
   byId("live").classList.add("stale");
   clearTimeout(scoring.timer);
-  if (!OPENED.validation_fraction || shownTab.name === "score") return;
-  scoring.timer = setTimeout(async () => {
-    const asked = session.number;
-    try {
-      const found = await ask("score", { method: "hold-out" });
-      if (asked === session.number) showLive(found);
-    } catch {
-      byId("live").hidden = true;
-    }
-  }, LIVE_AFTER);
+  const method = OPENED.validation_fraction ? "hold-out" : "cross-validation";
+  if (shownTab.name === "score" || TREE.count < 2) return;
+  if (method === "cross-validation" && TREE.cases[0] > LIVE_CASES) return;
+  scoring.timer = setTimeout(() => scoreLive(method), LIVE_AFTER[method]);
 }
