@@ -26,6 +26,8 @@ CONSTANTS = (
     ("grow/criteria.py", "_SQRT_HALF", "double", "sqrt_half"),
     ("grow/categories.py", "ALL_GROUPINGS", "size_t", "all_groupings"),
     ("grow/categories.py", "ALL_MERGERS", "size_t", "all_mergers"),
+    ("grow/categories.py", "_NULL_MEAN", "double", "null_mean"),
+    ("grow/categories.py", "_NULL_SPREAD", "double", "null_spread"),
     ("grow/choose.py", "AVERAGE_SLACK", "double", "average_slack"),
     ("grow/draws.py", "GAMMA", "uint64_t", "draw_gamma"),
     ("grow/draws.py", "MIX_1", "uint64_t", "draw_mix_1"),

@@ -55,11 +55,16 @@ struct Scale {
     double least(double top) const { return least_of_equals(top, resolution); }
 };
 
-// The share of a node's impurity that is subtracted from the score of groups of so many values:
-// about what a branch for each would gain, were they to tell nothing.
+// The share of a node's impurity that is subtracted from the score of two groups of so many
+// values: what these gain at random more than those of a few values do.
 inline double corrected_share(const Problem& problem, size_t n_values, double cases) {
     if (!problem.corrects_values || n_values <= problem.few_values_to_group) return 0;
-    return double(n_values - 2) / std::max(cases - 1.0, 1.0);
+    const double k = double(n_values), of_few = double(problem.few_values_to_group);
+    // Values of a single case are of one class: they gain all that there is.
+    const double alone = std::min(k / cases, 1.0);
+    const double mean = k * (null_mean + (1.0 - null_mean) * alone * alone);
+    const double few = of_few * null_mean + null_spread * std::sqrt(of_few);
+    return (mean + null_spread * std::sqrt(k) - few) / std::max(cases - 1.0, 1.0);
 }
 
 // The best that a column can do at a node. `low` and `high` are the ranks beside the threshold; a

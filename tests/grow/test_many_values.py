@@ -7,7 +7,7 @@ from sklearn.metrics import r2_score, roc_auc_score
 from branchwise import CARTClassifier, CARTRegressor, ParameterError, Recipe, fit_tree
 from branchwise.data.arrays import Floats
 from branchwise.grow import categories
-from branchwise.grow.categories import corrected_share
+from branchwise.grow.categories import corrected_share, null_excess
 from branchwise.recipe import C45, CART
 
 N = 4000
@@ -75,10 +75,49 @@ def test_many_values_that_tell_something_are_kept():
 
 
 def test_the_share_that_is_subtracted():
-    values = np.array([1, 2, 8, 9, 100, 9])
-    cases: Floats = np.array([5.0, 5.0, 101.0, 101.0, 101.0, 1.5])
+    values = np.array([1, 2, 8, 9, 100, 100, 9])
+    cases: Floats = np.array([5.0, 5.0, 101.0, 1e6 + 1, 1e6 + 1, 101.0, 1.5])
     share = corrected_share(values, cases).tolist()
-    assert share == [0, 0, 0, 7 / 100, 98 / 100, 7.0]
+    # (2 / pi) k and three times 0.962 sqrt(k), less the same of 8 values.
+    nine, hundred = 0.6366198 + 2.8857 * (3 - 8**0.5), 58.569 + 2.8857 * (10 - 8**0.5)
+    alone = 0.3633802 * 100 * (100 / 101) ** 2
+    assert share[:3] == [0, 0, 0]
+    assert share[3] * 1e6 == pytest.approx(nine, rel=1e-4)
+    assert share[4] * 1e6 == pytest.approx(hundred, rel=1e-4)
+    assert share[5] * 100 == pytest.approx(hundred + alone, rel=1e-4)
+    assert share[6] == pytest.approx(nine + 0.3633802 * 9, rel=1e-4)
+
+
+def best_gain_of_noise(rng, n_values, n):
+    """Return the gain of the best two groups, in units of impurity / (n - 1)."""
+    values, y = rng.integers(0, n_values, n), rng.random(n) < 0.5
+    size = np.bincount(values, minlength=n_values)
+    ones = np.bincount(values, y, minlength=n_values)
+    order = np.argsort(ones / size, kind="stable")
+    left, own = np.cumsum(size[order])[:-1], np.cumsum(ones[order])[:-1]
+    gain = (own - left * y.mean()) ** 2 * n / (left * (n - left))
+    return gain.max() * (n - 1) / (n * y.mean() * (1 - y.mean()))
+
+
+@pytest.mark.parametrize("n_values", [13, 50])
+def test_a_noise_column_gains_what_is_expected_of_it(n_values):
+    rng, n = np.random.default_rng(n_values), 2000
+    found = [best_gain_of_noise(rng, n_values, n) for _ in range(300)]
+    of_eight = 8 * 2 / np.pi + 2.8857 * 8**0.5
+    expected = null_excess(np.array([n_values]), np.array([float(n)]))[0] + of_eight
+    assert np.mean(found) + 3 * np.std(found) == pytest.approx(expected, rel=0.12)
+
+
+def test_pairs_of_many_values_are_found():
+    """Two columns of 13 ranks that are equal tell of the class, neither does alone."""
+    rng = np.random.default_rng(5)
+    ranks = rng.integers(0, 13, (2, N))
+    y = np.where(ranks[0] == ranks[1], "pair", "none")
+    table = {f"rank{j}": np.array([f"r{i}" for i in ranks[j]]) for j in (0, 1)}
+    for j, suits in enumerate(rng.integers(0, 4, (4, N))):
+        table[f"suit{j}"] = np.array([f"s{i}" for i in suits])
+    tree = CARTClassifier().fit(half(table, True), y[:HALF])
+    assert (tree.predict(half(table, False)) == y[HALF:]).mean() > 0.92
 
 
 def test_up_to_eight_values_are_scored_as_they_are():

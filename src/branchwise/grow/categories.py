@@ -55,20 +55,38 @@ from branchwise.tree.splits import STOP
 ALL_GROUPINGS = 8
 #: With more values than this only neighbours in the order of shares are merged.
 ALL_MERGERS = 24
-#: With no more values than this at a node nothing is subtracted from a score.
+#: With no more values than this at a node nothing is subtracted from a score: their
+#: best two groups gain at random what the best threshold of a number does.
 FEW_VALUES = 8
+#: The best two groups of k values that tell nothing gain this times k / (cases - 1) of
+#: the impurity on average: (E |z|)^2 for normal z, as groups are made by its sign.
+_NULL_MEAN = 2.0 / math.pi
+#: Three standard deviations of that gain are this times sqrt(k) / (cases - 1).
+_NULL_SPREAD = 3.0 * math.sqrt(8.0 / math.pi * (1.0 - 2.0 / math.pi))
 
 
 def corrected_share(values: Ints, cases: Floats) -> Floats:
     """Return the share of a node's impurity that is subtracted from a score.
 
-    ``values`` is how many values of a column a node has, ``cases`` how many cases. A
-    branch for each of k values that tell nothing gains (k - 1) / (cases - 1) of the
-    impurity on average.
+    ``values`` is how many values of a column a node has, ``cases`` how many cases.
     """
-    more = np.where(values > FEW_VALUES, values - 2.0, 0.0)
-    share: Floats = more / np.maximum(cases - 1.0, 1.0)
+    share: Floats = null_excess(values, cases) / np.maximum(cases - 1.0, 1.0)
     return share
+
+
+def null_excess(values: Ints, cases: Floats) -> Floats:
+    """Return what many values gain at random more than a few do.
+
+    In units of the impurity divided by ``cases - 1``, which two values that tell
+    nothing gain on average.
+    """
+    k = values.astype(np.float64)
+    # Values of a single case are of one class: they gain all that there is.
+    alone = np.minimum(k / np.maximum(cases, 1.0), 1.0)
+    mean = k * (_NULL_MEAN + (1.0 - _NULL_MEAN) * alone * alone)
+    few = FEW_VALUES * _NULL_MEAN + _NULL_SPREAD * math.sqrt(FEW_VALUES)
+    excess = mean + _NULL_SPREAD * np.sqrt(k) - few
+    return np.where(values > FEW_VALUES, excess, 0.0)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from branchwise.grow.categories import null_excess
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
 from branchwise.text.blocks import (
     TIMES,
@@ -175,7 +178,9 @@ def _penalty(candidate: Candidate, whole: Group, figures: Figures) -> Term:
     if candidate.numeric:
         choices = log2(str(candidate.n_thresholds))
         return fraction("1", count(whole.weight)), TIMES, choices
-    share = fraction(str(len(candidate.values) - 2), count(max(whole.cases - 1.0, 1.0)))
+    values, cases = np.array([len(candidate.values)]), np.array([whole.cases])
+    excess = figures(float(null_excess(values, cases)[0]))
+    share = fraction(excess, count(max(whole.cases - 1.0, 1.0)))
     return share, TIMES, figures(whole.impurity)
 
 
