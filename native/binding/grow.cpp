@@ -45,7 +45,10 @@ std::vector<Grown> grow_records(const Problem& problem, const Impurities& impuri
 Impurities impurities_of(const Problem& problem, double total_of_rows) {
     const bool numbers = std::any_of(problem.columns.begin(), problem.columns.end(),
                                      [](const Column& column) { return column.numeric; });
-    const size_t largest_table = numbers ? Impurities::long_table : Impurities::short_table;
+    const bool gini = problem.criterion == Criterion::gini;
+    const size_t largest_table = numbers ? Impurities::long_table
+                                 : gini  ? Impurities::gini_table
+                                         : Impurities::short_table;
     const double in_table =
         problem.whole ? std::min(total_of_rows, double(most_cells(problem.n_rows))) : -1;
     return Impurities(problem.bits, problem.series, in_table, largest_table);

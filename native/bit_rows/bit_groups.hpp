@@ -50,7 +50,10 @@ class BitGroups {
                        const Count* counts) {
         hopeful_ = columns;
         if (bounded_) {
-            bound_columns(node, counts);
+            if (plain_ && hopeful_.size() <= few_to_halve)
+                for (uint32_t j : hopeful_) bounds_[j] = -no_score;
+            else
+                bound_columns(node, counts);
             if (plain_) {
                 halve_columns(node, counts);
                 if (hopeful_.size() == 1 && halves_[hopeful_[0]].sure && problem_.min_gain <= 0) {
@@ -135,6 +138,8 @@ class BitGroups {
 
     static constexpr double plain_error = 1e-12;
     static constexpr size_t few_to_draw = 3;
+    // So few columns are halved as quickly as bounded.
+    static constexpr size_t few_to_halve = 5;
 
     // What a branch for each value takes away, and what this may be off.
     template <typename Count>

@@ -27,7 +27,9 @@
 #include "bit_rows/bit_groups.hpp"
 #include "bit_rows/bit_impurity.hpp"
 #include "bit_rows/bit_layout.hpp"
+#include "bit_rows/bit_members.hpp"
 #include "bit_rows/bit_moves.hpp"
+#include "bit_rows/bit_values.hpp"
 #include "bit_rows/pure_columns.hpp"
 #include "core/grower.hpp"
 
@@ -87,13 +89,12 @@ class BitGrower : public Grower {
           stride_(layout_.n_pairs() * 2),
           line_(stride_ * 64),
           pure_columns_(problem, layout_),
-          entropy_(impurities),
+          values_(problem, impurities, layout_),
           groups_(problem, impurities, layout_),
+          members_(layout_, classes_),
           table_(layout_, classes_) {
         small_counts_.resize((classes_ + 1) * line_);
         large_counts_.resize((classes_ + 1) * line_);
-        candidates_.resize(problem.columns.size());
-        drops_.resize(problem.columns.size());
         branches_.resize(table_.sizes.size());
         counts_of_class_.resize(classes_);
         reserve_nodes(std::min(problem.n_rows / 2, most_reserved), 2 * most_reserved);
@@ -106,7 +107,8 @@ class BitGrower : public Grower {
         size_t begin = 0;
         size_t n = 0;
         int side = 0;
-        uint64_t key = 0;  // of its draws
+        uint64_t key = 0;      // of its draws
+        uint64_t members = 0;  // of a small node, whose rows are not moved
         ColumnSet alive;
     };
 
@@ -118,8 +120,26 @@ class BitGrower : public Grower {
         if (is_open(counts_of_class_.data(), root.n, 0)) jobs.push_back(root);
     }
 
-    // Split an open node, or leave it a leaf; its open children are added to the jobs.
+    // Split an open node, or leave it a leaf; its open children are added to the jobs. Of a small
+    // node the whole subtree is grown, where few of its columns are drawn.
     void split(const Job& job, std::vector<Job>& stack) {
+        if (!draws_.any() || job.n > Members::most || !impurities_.has_table_for(job.n))
+            return split_node(job, stack);
+        small_.push_back(job);
+        small_.back().members = members_.read(rows(job.side) + job.begin * stride_, job.n,
+                                              weights_of(job.node));
+        while (!small_.empty()) {
+            const Job next = small_.back();
+            small_.pop_back();
+            split_node(next, small_);
+        }
+    }
+
+  private:
+    static constexpr size_t none = ~size_t(0);
+    static constexpr size_t most_reserved = size_t(1) << 19;
+
+    void split_node(const Job& job, std::vector<Job>& stack) {
         const double* weights = weights_of(job.node);
         present_.clear();
         for (size_t c = 0; c < classes_; ++c) {
@@ -134,7 +154,9 @@ class BitGrower : public Grower {
         Job below = job;
         pieces_.clear();
         size_t best;
-        if (draws_.any())
+        if (job.members)
+            best = best_of_members(job, node, below);
+        else if (draws_.any())
             best = best_drawn(job, node, node_rows, below);
         else if ((best = pure_columns_.first(node_rows, node)) != none)
             count_pure(node, best, node_rows);
@@ -142,10 +164,6 @@ class BitGrower : public Grower {
             best = best_counted(job, node, node_rows, false, job.alive, below);
         if (best != none) carry_out(job, below, best, node_rows, stack);
     }
-
-  private:
-    static constexpr size_t none = ~size_t(0);
-    static constexpr size_t most_reserved = size_t(1) << 19;
 
     // Rows as bits, sorted by class.
     Job make_root() {
@@ -200,6 +218,31 @@ class BitGrower : public Grower {
         return none;
     }
 
+    // The same of a small node: columns are counted when they are drawn.
+    size_t best_of_members(const Job& job, const BitNode& node, Job& below) {
+        uint8_t* counts = small_counts_.data();
+        draws_.begin(job.key);
+        for (const auto* drawn = &draws_.next(); !drawn->empty(); drawn = &draws_.next()) {
+            ColumnSet open;
+            bool any = false;
+            for (uint32_t j : *drawn) {
+                if (!below.alive.has(j)) continue;
+                members_.count(layout_[j], job.members, present_, line_, counts);
+                if (pure_columns_.is_pure(j, node, counts)) {
+                    table_.read(layout_[j], node, counts, line_);
+                    if (grouped_) groups_.group_pure(node, j, table_);
+                    return j;
+                }
+                open.add(j);
+                any = true;
+            }
+            if (!any) continue;
+            const size_t best = search(open, node, counts, below);
+            if (best != none) return best;
+        }
+        return none;
+    }
+
     void count_pure(const BitNode& node, size_t j, const uint64_t* node_rows) {
         table_.count(layout_[j], node, node_rows, stride_);
         if (grouped_) groups_.group_pure(node, j, table_);
@@ -224,7 +267,7 @@ class BitGrower : public Grower {
     template <typename Count>
     size_t search(const ColumnSet& open, const BitNode& node, const Count* counts, Job& below) {
         const size_t best = grouped_ ? best_of_groups(open, node, counts, below)
-                                     : best_of_values(open, node, counts, below);
+                                     : values_.best_column(node, open, counts, below.alive);
         if (best != none) table_.read(layout_[best], node, counts, line_);
         return best;
     }
@@ -243,45 +286,6 @@ class BitGrower : public Grower {
             return true;
         });
         return groups_.best_column(node, columns_, counts);
-    }
-
-    template <typename Count>
-    size_t best_of_values(const ColumnSet& open, const BitNode& node, const Count* counts,
-                          Job& below) {
-        double top = no_score;
-        open.each(layout_.n_columns(), [&](size_t j) {
-            candidates_[j] = score(j, counts, node, below);
-            top = std::max(top, candidates_[j]);
-            return true;
-        });
-        if (problem_.average_gain) top = drop_below_average(open, node.scale);
-        if (top == no_score) return none;
-        const double least = node.scale.least(top);
-        size_t best = none;
-        open.each(layout_.n_columns(), [&](size_t j) {
-            best = j;
-            return candidates_[j] < least;
-        });
-        return best;
-    }
-
-    // Returns the best score that is left.
-    double drop_below_average(const ColumnSet& open, const Scale& scale) {
-        AverageGain average;
-        open.each(layout_.n_columns(), [&](size_t j) {
-            if (candidates_[j] != no_score && problem_.few_values[j])
-                average.add(scale.gain(drops_[j]));
-            return true;
-        });
-        const double least = average.least();
-        double top = no_score;
-        open.each(layout_.n_columns(), [&](size_t j) {
-            if (scale.gain(drops_[j]) < least || !scale.enough(drops_[j]))
-                candidates_[j] = no_score;
-            top = std::max(top, candidates_[j]);
-            return true;
-        });
-        return top;
     }
 
     // A line of counts for every class that the node has, and one for all classes.
@@ -306,53 +310,6 @@ class BitGrower : public Grower {
         pieces_.count(pool_, work(job), classes_, large_counts_.data());
     }
 
-    // ---- scoring -------------------------------------------------------------
-
-    template <typename Count>
-    double score(size_t j, const Count* counts, const BitNode& node, Job& below) {
-        const Field& field = layout_[j];
-        const Count* sizes = counts + classes_ * line_ + field.first_bit();
-        const size_t last = field.values - 1;
-        int64_t of_sizes = 0;
-        const int64_t in_branches =
-            problem_.criterion == Criterion::gini
-                ? gini_of_branches(j, counts, node)
-                : entropy_.of_branches(field, node, counts, line_, of_sizes);
-        if (in_branches == node.impurity && popcount::is_constant(sizes, last, node.n)) {
-            below.alive.drop(j);
-            return no_score;
-        }
-        const double fewest = std::max(problem_.cases_in_leaf, problem_.weight_in_leaf);
-        if (fewest > 1 && double(popcount::fewest(sizes, last, node.n)) < fewest) return no_score;
-        if (problem_.cases_in_branch > 1 && !two_large(sizes, last, node.n)) return no_score;
-        const int64_t drop = std::max<int64_t>(node.impurity - in_branches, 0);
-        drops_[j] = drop;
-        return problem_.average_gain || node.scale.enough(drop)
-                   ? node.scale.score(drop, impurities_.x_log2_x(node.n) - of_sizes)
-                   : no_score;
-    }
-
-    // Whether two branches have as many cases as two must have.
-    template <typename Count>
-    bool two_large(const Count* sizes, size_t last, uint32_t n) const {
-        size_t large = 0;
-        for (size_t v = 0; v < last; ++v) {
-            large += double(sizes[v]) >= problem_.cases_in_branch;
-            n -= sizes[v];
-        }
-        return large + (double(n) >= problem_.cases_in_branch) >= 2;
-    }
-
-    template <typename Count>
-    int64_t gini_of_branches(size_t j, const Count* counts, const BitNode& node) {
-        table_.read(layout_[j], node, counts, line_);
-        int64_t sum = 0;
-        for (size_t v = 0; v < layout_[j].values; ++v)
-            sum += impurities_.impurity(problem_.criterion, &table_.cells[v * classes_],
-                                        problem_.n_classes, table_.sizes[v]);
-        return sum;
-    }
-
     // ---- moving --------------------------------------------------------------
 
     void carry_out(const Job& job, Job& below, size_t j, const uint64_t* node_rows,
@@ -366,6 +323,8 @@ class BitGrower : public Grower {
         if (grouped_) gather_branches(j);
         const int64_t first = add_nodes(n_branches_);
         record_split_on(job, j, own, first);
+        const BranchOfRow branch_of_row{layout_[j], grouped_ ? groups_.branch_of() : nullptr};
+        if (job.members) members_.divide(branch_of_row, job.members, members_of_branch_);
 
         size_t begin = job.begin;
         const size_t before = stack.size();
@@ -377,6 +336,7 @@ class BitGrower : public Grower {
                 below.node = node;
                 below.begin = begin;
                 below.n = table_.sizes[at];
+                if (job.members) below.members = members_of_branch_[at];
                 if (draws_.any()) below.key = child_key(job.key, branch);
                 stack.push_back(below);
             }
@@ -384,14 +344,14 @@ class BitGrower : public Grower {
         }
         if (stack.size() == before) return;
         std::reverse(stack.begin() + std::ptrdiff_t(before), stack.end());
-        move_rows(job, j, node_rows, stack.data() + before, stack.size() - before);
+        if (!job.members)
+            move_rows(job, branch_of_row, node_rows, stack.data() + before, stack.size() - before);
     }
 
     // To the children that are open.
-    void move_rows(const Job& job, size_t j, const uint64_t* node_rows, const Job* open,
-                   size_t n_open) {
-        const BranchOfRow branch{layout_[j], grouped_ ? groups_.branch_of() : nullptr};
-        const size_t n_places = grouped_ ? n_branches_ : layout_[j].values;
+    void move_rows(const Job& job, const BranchOfRow& branch, const uint64_t* node_rows,
+                   const Job* open, size_t n_open) {
+        const size_t n_places = grouped_ ? n_branches_ : branch.field.values;
         uint64_t* children_rows = rows(1 - job.side) + job.begin * stride_;
         if (!pieces_.empty()) {
             pieces_.move(pool_, work(job), branch, n_places, table_.sizes, children_rows);
@@ -420,10 +380,9 @@ class BitGrower : public Grower {
     // The groups of these, in the order of their first values.
     void gather_branches(size_t j) {
         const uint8_t* branch_of = groups_.branch_of();
-        codes_.resize(table_.sizes.size());
-        for (size_t i = 0; i < n_branches_; ++i) codes_[i].clear();
+        std::fill_n(values_of_branch_, n_branches_, 0);
         for (size_t i = 0; i < n_branches_; ++i)
-            codes_[branch_of[branches_[i]]].push_back(uint32_t(branches_[i]));
+            values_of_branch_[branch_of[branches_[i]]] |= uint64_t(1) << branches_[i];
         n_branches_ = groups_.gather(layout_[j], table_);
         for (size_t branch = 0; branch < n_branches_; ++branch) branches_[branch] = branch;
     }
@@ -448,16 +407,21 @@ class BitGrower : public Grower {
         return largest_branch(sizes_);
     }
 
+    // Of values that share a branch.
+    int32_t code_of(uint64_t values) {
+        uint32_t codes[Field::most_values];
+        size_t n = 0;
+        for (; values; values &= values - 1) codes[n++] = uint32_t(__builtin_ctzll(values));
+        return n == 1 ? int32_t(codes[0]) : grown_.add_group(Span<const uint32_t>(codes, n));
+    }
+
     // `at`: where the table has its rows.
     void record_child(int64_t child, size_t at, bool missing) {
         Node& node = grown_.nodes[size_t(child)];
         if (missing)
             node.code = no_code;
-        else if (!grouped_)
-            node.code = int32_t(at);
         else
-            node.code =
-                codes_[at].size() == 1 ? int32_t(codes_[at][0]) : grown_.add_group(codes_[at]);
+            node.code = grouped_ ? code_of(values_of_branch_[at]) : int32_t(at);
         node.cases = table_.sizes[at];
         double* weights = weights_of(child);
         for (size_t c = 0; c < classes_; ++c) weights[c] = table_.cells[at * classes_ + c];
@@ -471,22 +435,23 @@ class BitGrower : public Grower {
     const size_t stride_;  // words of a row, an even number
     const size_t line_;    // counters for the bits of a row
     const PureColumns pure_columns_;
-    const BitEntropy entropy_;
+    BitValues values_;
     BitGroups groups_;
+    Members members_;  // of the small node whose subtree is grown
 
     // Scratch, kept between nodes.
-    std::vector<double> candidates_;  // scores of columns
-    std::vector<int64_t> drops_;      // and the impurities they take away
     std::vector<uint8_t> small_counts_;
     std::vector<uint32_t> large_counts_;
-    ValueTable table_;                          // of the chosen column, by value and then by branch
-    std::vector<uint32_t> columns_;             // that vary
-    std::vector<std::vector<uint32_t>> codes_;  // of each group
-    std::vector<uint32_t> counts_of_class_;     // rows of each class at the node
-    std::vector<size_t> present_;               // classes that have some
-    std::vector<size_t> branches_;              // where the table has those with rows
-    std::vector<double> sizes_;                 // of branches
+    ValueTable table_;                       // of the chosen column, by value and then by branch
+    std::vector<uint32_t> columns_;          // that vary
+    std::vector<uint32_t> counts_of_class_;  // rows of each class at the node
+    std::vector<size_t> present_;            // classes that have some
+    std::vector<size_t> branches_;           // where the table has those with rows
+    std::vector<double> sizes_;              // of branches
     size_t n_branches_ = 0;
+    std::vector<Job> small_;  // nodes below a small one that are open
+    uint64_t members_of_branch_[Field::most_values] = {};
+    uint64_t values_of_branch_[Field::most_values] = {};
     RowMover mover_;
     TwoWayMover two_way_mover_;
     Pieces pieces_;  // of a node that is shared out

@@ -1,12 +1,15 @@
 // Where the bits of each column lie in a row, and rows made from codes.
 //
 // A column with V values has V - 1 bits; the last value is the absence of the others.
-// A column's bits never straddle a 64-bit word, and columns lie in order: a later
-// column never has a lower bit in the same word, nor any in an earlier word.
+// A column's bits never straddle a 64-bit word. Columns lie in order, unless rows are shorter if
+// they do not.
 
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/problem.hpp"
@@ -40,23 +43,18 @@ class BitLayout {
     BitLayout() = default;
 
     explicit BitLayout(const std::vector<uint32_t>& values) {
-        unsigned room = 0;
-        for (uint32_t count : values) {
-            Field field;
-            const unsigned bits = count ? count - 1 : 0;
-            if (bits > room) {
-                ++n_words_;
-                room = 64;
-            }
-            field.word = n_words_ ? n_words_ - 1 : 0;
-            field.shift = bits ? 64 - room : 0;
-            field.values = count;
-            field.last = uint64_t(1) << bits;
-            field.mask = field.last - 1;
-            room -= bits;
-            fields_.push_back(field);
+        std::vector<size_t> order(values.size());
+        std::iota(order.begin(), order.end(), 0);
+        place_in_order(values, order);
+        // Large columns first, if that makes rows shorter.
+        BitLayout dense;
+        std::stable_sort(order.begin(), order.end(),
+                         [&](size_t a, size_t b) { return values[a] > values[b]; });
+        dense.place_where_room_is(values, order);
+        if (dense.n_pairs() < n_pairs()) {
+            *this = std::move(dense);
+            in_order_ = false;
         }
-        n_words_ = n_words_ ? n_words_ : 1;
         mark_highest_bits();
     }
 
@@ -65,6 +63,8 @@ class BitLayout {
     size_t n_columns() const { return fields_.size(); }
     size_t n_words() const { return n_words_; }
     size_t n_pairs() const { return (n_words_ + 1) / 2; }
+    // Whether no later column has a lower bit in the same word, nor any in an earlier word.
+    bool in_order() const { return in_order_; }
 
     // Of each column, its highest bit is set if any of its bits is; other bits are left
     // as they come. Adding cannot carry from one column into the next.
@@ -75,6 +75,47 @@ class BitLayout {
     size_t column_of_bit(size_t bit) const { return column_of_bit_[bit]; }
 
   private:
+    // Each in the word of the one before, or else in a new one.
+    void place_in_order(const std::vector<uint32_t>& values, const std::vector<size_t>& order) {
+        fields_.resize(values.size());
+        unsigned used = 64;
+        for (size_t j : order) {
+            const unsigned bits = values[j] ? values[j] - 1 : 0;
+            if (bits > 64 - used) {
+                ++n_words_;
+                used = 0;
+            }
+            place(j, values[j], n_words_ ? n_words_ - 1 : 0, bits ? used : 0);
+            used += bits;
+        }
+        n_words_ = n_words_ ? n_words_ : 1;
+    }
+
+    // Each in the first word that has room.
+    void place_where_room_is(const std::vector<uint32_t>& values,
+                             const std::vector<size_t>& order) {
+        fields_.resize(values.size());
+        std::vector<unsigned> used{0};
+        for (size_t j : order) {
+            const unsigned bits = values[j] ? values[j] - 1 : 0;
+            size_t word = 0;
+            while (word < used.size() && bits > 64 - used[word]) ++word;
+            if (word == used.size()) used.push_back(0);
+            place(j, values[j], word, bits ? used[word] : 0);
+            used[word] += bits;
+        }
+        n_words_ = used.size();
+    }
+
+    void place(size_t j, uint32_t values, size_t word, unsigned shift) {
+        Field& field = fields_[j];
+        field.word = word;
+        field.shift = shift;
+        field.values = values;
+        field.last = uint64_t(1) << (values ? values - 1 : 0);
+        field.mask = field.last - 1;
+    }
+
     void mark_highest_bits() {
         lower_.assign(n_pairs(), Pair{});
         highest_.assign(n_pairs(), Pair{});
@@ -91,6 +132,7 @@ class BitLayout {
     }
 
     size_t n_words_ = 0;
+    bool in_order_ = true;
     std::vector<Field> fields_;
     std::vector<Pair> lower_, highest_;
     std::vector<uint16_t> column_of_bit_;

@@ -22,6 +22,34 @@ class PureColumns {
                  std::max({problem.cases_in_leaf, problem.cases_in_branch,
                            problem.weight_in_leaf}) <= 1) {}
 
+    // Whether a column is one of them, from counts: counts[class * line + bit], those after the
+    // last class of all.
+    template <typename Count>
+    bool is_pure(size_t j, const BitNode& node, const Count* counts) const {
+        if (!serves(node)) return false;
+        const Field& field = layout_[j];
+        const size_t line = stride_ * 64, last = field.values - 1;
+        const Count* sizes = counts + node.counts_of_class.size() * line + field.first_bit();
+        size_t n_values = 0, n_classes = 0;  // that values have, added up
+        uint32_t left = node.n;
+        for (size_t v = 0; v < last; ++v) {
+            n_values += sizes[v] > 0;
+            left -= sizes[v];
+        }
+        for (size_t c : node.classes) {
+            const Count* of_class = counts + c * line + field.first_bit();
+            uint32_t left_of_class = node.counts_of_class[c];
+            for (size_t v = 0; v < last; ++v) {
+                n_classes += of_class[v] > 0;
+                left_of_class -= of_class[v];
+            }
+            n_classes += left_of_class > 0;
+        }
+        if (n_classes != n_values + (left > 0)) return false;
+        if (!tells_missing(j)) n_values += left > 0;
+        return !problem_.corrects_values || n_values <= problem_.few_values_to_group;
+    }
+
     // The first of them from whose score nothing is subtracted, if there is one: nothing beats it,
     // and a later column would lose the tie. (An impure branch costs a unit of weight, which no
     // tolerance covers in a small node; and gain ratio may prefer an impure one.) Two groups of
@@ -29,16 +57,19 @@ class PureColumns {
     size_t first(const uint64_t* rows, const BitNode& node) const {
         if (!serves(node)) return none;
         const auto* row = reinterpret_cast<const Pair*>(rows);
+        size_t first = none;
         for (size_t pair = 0; pair < layout_.n_pairs(); ++pair) {
             const Pair pure = pure_columns(row + pair, pair, node.counts_of_class);
             for (int k = 0; k < 2; ++k)
                 for (uint64_t left = pure[k]; left; left &= left - 1) {
                     const size_t j =
                         layout_.column_of_bit(pair * 128 + size_t(k * 64 + __builtin_ctzll(left)));
-                    if (is_uncorrected(rows, node, j)) return j;
+                    if (j >= first || !is_uncorrected(rows, node, j)) continue;
+                    if (layout_.in_order()) return j;
+                    first = j;
                 }
         }
-        return none;
+        return first;
     }
 
     // All of them.
@@ -66,14 +97,15 @@ class PureColumns {
         return problem_.branching != Branching::two_way || node.classes.size() <= 2;
     }
 
+    bool tells_missing(size_t j) const { return layout_[j].values == problem_.columns[j].n_codes; }
+
     // Whether a column has so few values that nothing is subtracted.
     bool is_uncorrected(const uint64_t* rows, const BitNode& node, size_t j) const {
         const Field& field = layout_[j];
         if (!problem_.corrects_values || field.values <= problem_.few_values_to_group) return true;
         uint64_t seen = 0;
         for (size_t i = 0; i < node.n; ++i) seen |= uint64_t(1) << field.value(rows + i * stride_);
-        const bool tells_missing = field.values == problem_.columns[j].n_codes;
-        if (tells_missing) seen &= ~(uint64_t(1) << (field.values - 1));
+        if (tells_missing(j)) seen &= ~(uint64_t(1) << (field.values - 1));
         return size_t(__builtin_popcountll(seen)) <= problem_.few_values_to_group;
     }
 

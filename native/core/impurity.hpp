@@ -57,7 +57,8 @@ class Impurities {
     static constexpr size_t block = 8;
 
     // Large counts are rare where only values are counted; between the values of a
-    // number, every count up to the total comes up.
+    // number, every count up to the total comes up. Gini impurities need a logarithm a node.
+    static constexpr size_t gini_table = size_t(1) << 12;
     static constexpr size_t short_table = size_t(1) << 16;
     static constexpr size_t long_table = size_t(1) << 24;
 

@@ -173,6 +173,35 @@ def test_same_trees_on_5000_tables(check, part, monkeypatch):
     check(range(part, 5000, 10), monkeypatch)
 
 
+@pytest.mark.parametrize("most", [1, 3, 5])
+@pytest.mark.parametrize("branching", ["values", "two-way"])
+def test_bits_of_columns_that_are_not_in_order(most, branching):
+    """35, 35, 29 and 29 bits need three words in this order, and two in another."""
+    rng = np.random.default_rng(most)
+    sizes, n = [36, 36, 30, 30], 700
+    columns = [
+        Column(f"x{j}", "categorical", tuple(range(size)), False)
+        for j, size in enumerate(sizes)
+    ]
+    # Values that tell alike: the first column must win ties.
+    cells = [
+        np.minimum(rng.integers(0, 12, n), size).astype(np.uint8) for size in sizes
+    ]
+    cells[3] = cells[1].copy()
+    labels = ((cells[0] + cells[1]) % 3 == 0).astype(np.intp)
+    recipe = Recipe(criterion="gini", branching=branching)
+    problem = (
+        columns,
+        Columns(n, tuple(cells)),
+        labels,
+        2,
+        weigh(None, n, False),
+        recipe,
+    )
+    drawn = ColumnDraws(tree_key(0, most), most) if most < len(sizes) else None
+    same_classes(problem, drawn, (1,), most)
+
+
 @pytest.mark.parametrize("n_rows", first_fast([1000, 3000]))
 @pytest.mark.parametrize("weighted", first_fast([True, False]))
 @pytest.mark.parametrize("branching", ["values", "two-way"])

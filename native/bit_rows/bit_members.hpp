@@ -1,0 +1,97 @@
+// The rows of a small node as sets: one word for each bit of a row says which rows have it.
+//
+// Counts are sizes of what sets have in common, and children are sets, too. So below a small node
+// no row is moved, and only columns that are drawn are counted.
+
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "bit_rows/bit_moves.hpp"
+
+namespace branchwise {
+
+class Members {
+  public:
+    static constexpr size_t most = 64;
+
+    Members(const BitLayout& layout, size_t classes)
+        : stride_(layout.n_pairs() * 2), of_bit_(stride_ * 64), of_class_(classes) {}
+
+    // Take in rows, sorted by class; returns the set of all of them.
+    uint64_t read(const uint64_t* rows, size_t n, const double* counts_of_class) {
+        for (size_t word = 0; word < stride_; ++word) {
+            uint64_t* sets = &of_bit_[word * 64];
+            for (size_t i = 0; i < n; ++i) sets[i] = rows[i * stride_ + word];
+            std::fill(sets + n, sets + 64, 0);
+            transpose(sets);
+        }
+        uint64_t before = 0;
+        size_t end = 0;
+        for (size_t c = 0; c < of_class_.size(); ++c) {
+            end += size_t(counts_of_class[c]);
+            of_class_[c] = first(end) & ~before;
+            before = first(end);
+        }
+        return before;
+    }
+
+    // Count the values of a column, to where lines of counts have them.
+    void count(const Field& field, uint64_t members, const std::vector<size_t>& classes,
+               size_t line, uint8_t* counts) const {
+        const uint64_t* sets = &of_bit_[field.first_bit()];
+        const size_t last = field.values - 1;
+        counts += field.first_bit();
+        uint8_t* all = counts + of_class_.size() * line;
+        for (size_t v = 0; v < last; ++v) all[v] = size_of(sets[v] & members);
+        for (size_t c : classes) {
+            const uint64_t some = members & of_class_[c];
+            for (size_t v = 0; v < last; ++v) counts[c * line + v] = size_of(sets[v] & some);
+        }
+    }
+
+    // The rows that take each branch; there must be room for most_values of them.
+    void divide(const BranchOfRow& branch, uint64_t members, uint64_t* of_branch) const {
+        const uint64_t* sets = &of_bit_[branch.field.first_bit()];
+        const size_t last = branch.field.values - 1;
+        std::fill_n(of_branch, branch.field.values, 0);
+        for (size_t v = 0; v < last; ++v) {
+            const uint64_t some = sets[v] & members;
+            of_branch[branch.branch_of ? branch.branch_of[v] : v] |= some;
+            members &= ~some;
+        }
+        of_branch[branch.branch_of ? branch.branch_of[last] : last] |= members;
+    }
+
+  private:
+    static uint64_t first(size_t n) { return n < 64 ? (uint64_t(1) << n) - 1 : ~uint64_t(0); }
+    static uint8_t size_of(uint64_t set) { return uint8_t(__builtin_popcountll(set)); }
+
+    // Bit b of word i becomes bit i of word b: squares of bits beside the diagonal change places,
+    // from the largest to those of one bit.
+    static void transpose(uint64_t* words) {
+        exchange<32>(words, 0x00000000ffffffffULL);
+        exchange<16>(words, 0x0000ffff0000ffffULL);
+        exchange<8>(words, 0x00ff00ff00ff00ffULL);
+        exchange<4>(words, 0x0f0f0f0f0f0f0f0fULL);
+        exchange<2>(words, 0x3333333333333333ULL);
+        exchange<1>(words, 0x5555555555555555ULL);
+    }
+
+    template <size_t side>
+    static void exchange(uint64_t* words, uint64_t low) {
+        for (size_t base = 0; base < 64; base += 2 * side)
+            for (size_t i = base; i < base + side; ++i) {
+                const uint64_t changed = ((words[i] >> side) ^ words[i + side]) & low;
+                words[i] ^= changed << side;
+                words[i + side] ^= changed;
+            }
+    }
+
+    const size_t stride_;
+    std::vector<uint64_t> of_bit_;    // sets of rows
+    std::vector<uint64_t> of_class_;  // and these
+};
+
+}  // namespace branchwise
