@@ -18,6 +18,7 @@ import branchwise.datasets
 import branchwise.export
 from branchwise import model_file as document
 from branchwise.cli.main import app
+from branchwise.recipe import ID3
 from branchwise.recipe.parameters import (
     ALGORITHMS,
     ALPHA_RULES,
@@ -139,6 +140,29 @@ def test_the_page_on_files(tmp_path, monkeypatch):
     for command, _, wanted in commands:
         done = CliRunner().invoke(app, shlex.split(command)[1:])
         assert (done.stderr + done.stdout).rstrip("\n") == wanted, command
+
+
+def test_the_page_for_users_of_other_programs(tmp_path, monkeypatch):
+    """Every call is one of a session, and every name in bold is one of the page."""
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "coming_from.md").read_text(encoding="utf-8")
+    calls = set(re.findall(r"`(session\.[^`]+)`", page))
+    assert len(calls) >= 20
+    rows = 12
+    table = {
+        "age": [20 + 5 * k for k in range(rows)] * 2,
+        "purpose": ["car", "tv", "business"] * (2 * rows // 3),
+        "default": ["yes"] * 5 + ["no"] * 7 + ["no"] * 9 + ["yes"] * 3,
+    }
+    for call in sorted(calls):
+        session = branchwise.grow_by_hand(table, "default", ID3)
+        session.split("/", "age", threshold=48)
+        session.split("/0", "purpose")
+        eval(call, {"session": session})
+    assets = ROOT / "src" / "branchwise" / "studio" / "assets"
+    shown = "\n".join(path.read_text("utf-8") for path in assets.glob("*.js"))
+    for name in re.findall(r"\*\*(.+?)\*\*", page):
+        assert name in shown, name
 
 
 @pytest.mark.parametrize(
