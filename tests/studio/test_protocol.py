@@ -53,6 +53,7 @@ def test_there_is_nothing_at_first(page):
     ("method", "args"),
     [
         ("start", {"target": "y"}),
+        ("reread", {"reading": {}}),
         ("apply", {"action": {"do": "prune", "node": "/"}}),
         ("undo", {}),
         ("candidates", {"node": "/"}),
@@ -105,6 +106,52 @@ def test_parquet_and_excel_are_read_as_by_the_command_line(page, tmp_path):
         summary = page.ask("load", name=name, content=content)
         kinds = [column["kind"] for column in summary["columns"]]
         assert kinds == ["number", "category", "category"]
+
+
+def test_a_table_is_read_again_with_other_options(page, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    with pandas.ExcelWriter(tmp_path / "t.xlsx") as book:
+        for sheet, column in (("first", "a"), ("second", "b")):
+            frame = pandas.DataFrame({column: [1, 2], "y": ["u", "v"]})
+            frame.to_excel(book, sheet_name=sheet, index=False)
+    content = base64.b64encode((tmp_path / "t.xlsx").read_bytes()).decode()
+    summary = page.ask("load", name="t.xlsx", content=content)
+    assert summary["sheets"] == ["first", "second"]
+    assert any("others are 'second'" in note for note in summary["notes"])
+    summary = page.ask("reread", reading={"sheet": "second", "missing": ["v"]})
+    assert [column["name"] for column in summary["columns"]] == ["b", "y"]
+    assert summary["columns"][1]["n_missing"] == 1
+    assert summary["reading"]["sheet"] == "second"
+    assert summary["reading"]["missing"] == ["", "v"]
+    page.ask("reread", reading={"missing": None})
+    page.ask("start", target="y", recipe={"algorithm": "id3"})
+    assert "sheet='second'" in page.ask("script")["text"]
+    assert page.error("reread", reading={"separator": ";"})["parameter"] == "separator"
+    assert page.ask("state")["stage"] == "session"
+
+
+WRONG_READINGS = [
+    {"names_file": "/etc/passwd"},
+    {"query": "select 1"},
+    {"separator": ["a"]},
+    {"header": 1},
+    {"skip": -1},
+    {"skip": True},
+    {"sheet": 1.5},
+    {"encoding": "zlib"},
+    {"date_format": {"a": 1}},
+    {"date_format": "some day"},
+    {"missing": "none"},
+    {"missing": [1]},
+    {"decimal": "x"},
+]
+
+
+def test_wrong_options_of_reading_are_errors(page):
+    page.load("classes")
+    for reading in WRONG_READINGS:
+        page.error("reread", reading=reading)
+    assert page.ask("state")["table"]["n_rows"] == 60
 
 
 def test_errors_of_a_table_name_the_file_and_its_line(page):
@@ -448,31 +495,32 @@ def test_a_poorer_guess_has_fewer_points(started):
 # -- Starting
 
 
-@pytest.mark.parametrize(
-    ("args", "parameter"),
-    [
-        ({"target": "none"}, None),
-        ({"target": "bought", "kinds": {"none": "number"}}, None),
-        ({"target": "bought", "kinds": {"size": "colourful"}}, "kinds"),
-        ({"target": "bought", "kinds": {"bought": "ignore"}}, None),
-        ({"target": "bought", "positive": "perhaps"}, "positive"),
-        ({"target": "bought", "recipe": {"algorithm": "c5.0"}}, "algorithm"),
-        ({"target": "bought", "recipe": {"max_depth": -1}}, "max_depth"),
-        ({"target": "bought", "recipe": {"depth": 1}}, "recipe"),
-        ({"target": "bought", "recipe": {"regression": "yes"}}, "regression"),
-        ({"target": "bought", "recipe": {"regression": True}}, None),
-        ({"target": "bought", "validation_fraction": 1.5}, "validation_fraction"),
-        ({"target": "bought", "kinds": {"colour": "number"}}, None),
-        ({}, "target"),
-        ({"target": 3}, "target"),
-    ],
-)
-def test_a_wrong_start_leaves_the_session_as_it_is(page, args, parameter):
+WRONG_STARTS = [
+    ({"target": "none"}, None),
+    ({"target": "bought", "kinds": {"none": "number"}}, None),
+    ({"target": "bought", "kinds": {"size": "colourful"}}, "kinds"),
+    ({"target": "bought", "kinds": {"bought": "ignore"}}, None),
+    ({"target": "bought", "positive": "perhaps"}, "positive"),
+    ({"target": "bought", "recipe": {"algorithm": "c5.0"}}, "algorithm"),
+    ({"target": "bought", "recipe": {"max_depth": -1}}, "max_depth"),
+    ({"target": "bought", "recipe": {"depth": 1}}, "recipe"),
+    ({"target": "bought", "recipe": {"regression": "yes"}}, "regression"),
+    ({"target": "bought", "recipe": {"regression": True}}, None),
+    ({"target": "bought", "validation_fraction": 1.5}, "validation_fraction"),
+    ({"target": "bought", "kinds": {"colour": "number"}}, None),
+    ({}, "target"),
+    ({"target": 3}, "target"),
+]
+
+
+def test_a_wrong_start_leaves_the_session_as_it_is(page):
     page.load("classes")
     page.ask("start", target="bought")
     grown(page)
     before = page.ask("state")
-    assert page.error("start", **args)["parameter"] == parameter or parameter is None
+    for args, parameter in WRONG_STARTS:
+        found = page.error("start", **args)["parameter"]
+        assert found == parameter or parameter is None, args
     assert page.ask("state") == before
 
 

@@ -15,7 +15,7 @@ from branchwise.studio.workspace import Workspace
 from studio_tables import TABLES, Page
 
 #: What takes long is asked rarely.
-RARE = ("score", "export", "start", "open", "diff", "load")
+RARE = ("score", "export", "start", "open", "diff", "load", "reread")
 NODES = [
     *(["/"] * 8 + ["/0", "/1"] * 4 + ["/0/0", "/0/1", "/1/0"] * 2),
     *("/9", "/0/0/0/0", "", "0", "/-1", "//"),
@@ -64,8 +64,17 @@ class Fuzz:
             return self.random.choice(COLUMNS)
         if name == "action":
             return self.action()
-        if name in ("row", "kinds", "recipe", "options"):
+        if name in ("row", "kinds", "recipe", "options", "reading"):
             named = [*COLUMNS, "algorithm", "max_depth", "dialect", "pruning"]
+            if name == "reading":
+                named = [
+                    "sheet",
+                    "header",
+                    "skip",
+                    "separator",
+                    "missing",
+                    "names_file",
+                ]
             return {self.random.choice(named): self.value() for _ in range(3)}
         if name in ("number", "rows", "folds", "repeats"):
             return self.random.randrange(12)
@@ -146,7 +155,7 @@ def run(seed, n):
                 message_text = answer["error"]["message"]
                 assert "Traceback" not in message_text
                 assert message_text.endswith((".", ")", "]", "'")), message_text
-            elif message["method"] in ("load", "start", "open"):
+            elif message["method"] in ("load", "reread", "start", "open"):
                 begin()
         assert page.ask("state")["stage"] == "session"
     finally:

@@ -17,6 +17,7 @@ import numpy as np
 
 from branchwise.errors import BranchwiseError, ParameterError, quoted
 from branchwise.recipe.parameters import PARAMETERS
+from branchwise.studio.page_data.loaded_table import PAGE_READING
 from branchwise.studio.workspace import Workspace
 
 #: The most characters of a text, and of the content of a file, as base64.
@@ -112,6 +113,7 @@ def _required(argument: Argument) -> Argument:
 METHODS: dict[str, dict[str, Argument]] = {
     "state": {},
     "load": {"name": _required(TEXT), "content": CONTENT},
+    "reread": {"reading": _required(OBJECT)},
     "start": {
         "target": COLUMN,
         "positive": VALUE,
@@ -145,7 +147,10 @@ METHODS: dict[str, dict[str, Argument]] = {
 
 #: With these words messages of errors begin that are about one of them.
 _NAMES = frozenset(
-    ("algorithm", "regression", *PARAMETERS, *(n for a in METHODS.values() for n in a))
+    (
+        *("algorithm", "regression", *PARAMETERS, *PAGE_READING),
+        *(name for arguments in METHODS.values() for name in arguments),
+    )
 )
 
 

@@ -157,20 +157,26 @@ class Workspace:
         """Read a table of this computer: for the command line, never for the page."""
         return self._take(LoadedTable.of_file(path, shown_name(path), reading, missing))
 
+    @_exclusive
+    def reread(self, reading: Mapping[str, Any]) -> dict[str, Any]:
+        """Read the file of the table with other options, such as another sheet."""
+        return self._take(self.loaded.reread(reading))
+
     def _take(self, loaded: LoadedTable) -> dict[str, Any]:
         """Work on another table; there is no session of it yet."""
         summary = loaded.summary()
         old, self.table, self._summary = self.table, loaded, summary
-        self._remove(old)
+        if old is not None and old.path != loaded.path:
+            self._remove(old)
         if self._view is not None:
             self._view.session.close()
         self._view, self._kinds = None, {}
         self.teaching_mode = Teaching()
         return summary
 
-    def _remove(self, old: LoadedTable | None) -> None:
+    def _remove(self, old: LoadedTable) -> None:
         """Remove the file of a table, if it was uploaded."""
-        if old is not None and self._folder is not None:
+        if self._folder is not None:
             path = Path(old.path)
             if path.is_relative_to(self._folder):
                 shutil.rmtree(path.parent, ignore_errors=True)

@@ -6,7 +6,7 @@ Files are read as by the command line: same formats, same conventions, same note
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,11 +33,24 @@ _PARAMETERS = {
     "text_columns": "category",
     "ignore": "ignore",
 }
-#: Parameters of ``read_table`` that are written into a script.
-_READING = (
-    *("file_format", "separator", "encoding", "header", "skip", "names", "names_file"),
-    *("sheet", "table", "query", "decimal", "thousands", "date_format", "merge_case"),
-)
+#: Options of reading that the page may change, by type: none names another file.
+PAGE_READING: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("separator", "encoding", "decimal", "thousands"), (str,)),
+    **dict.fromkeys(("header", "merge_case"), (bool,)),
+    "skip": (int,),
+    "sheet": (str, int),
+    "date_format": (str, dict),
+    "missing": (list,),
+}
+_TYPES = {
+    str: "a text",
+    bool: "true or false",
+    int: "a whole number",
+    list: "a list of texts",
+    dict: "an object of texts",
+}
+#: Options that a script of the session does not repeat: limits, and what has no words.
+_NOT_IN_SCRIPTS = ("max_size", "date_features")
 #: What the page may upload: files that need no others, and that are read, not opened
 #: as databases are.
 UPLOADED_FORMATS = (
@@ -129,7 +142,22 @@ class LoadedTable:
             "n_rows": self.n_rows,
             "columns": columns,
             "notes": self.notes(),
+            "sheets": list(self.file.sheets),
+            "reading": self._reading(),
         }
+
+    def _reading(self) -> dict[str, Any]:
+        """Return the options of reading that the page may change."""
+        reading = vars(self.file.reading) | {"missing": list(self.file.missing)}
+        return {name: reading[name] for name in PAGE_READING}
+
+    def reread(self, given: Mapping[str, Any]) -> LoadedTable:
+        """Return the same file, read with other options; None is the usual one."""
+        values = {name: _checked_option(name, value) for name, value in given.items()}
+        missing = values.pop("missing", self.file.missing)
+        reading = replace(self.file.reading, flags=False, **values)
+        na_values = tuple(dict.fromkeys(("", *(missing or MISSING))))
+        return LoadedTable.of_file(self.path, self.name, reading, na_values)
 
     def _described(self, name: str, index: int) -> dict[str, Any]:
         try:
@@ -218,10 +246,8 @@ class LoadedTable:
 
     def _reading_in_python(self) -> Iterator[str]:
         """Yield the parameters of ``read_table`` that are not the usual ones."""
-        usual = Reading()
-        for name in _READING:
-            value = getattr(self.file.reading, name)
-            if value != getattr(usual, name):
+        for name, value in self.file.reading.given.items():
+            if name not in _NOT_IN_SCRIPTS:
                 yield f"{name}={value!r}"
         if tuple(self.file.missing) != tuple(MISSING):
             yield f"missing={list(self.file.missing)!r}"
@@ -265,6 +291,27 @@ class LoadedTable:
         distinct = np.unique(raw.values[~np.isnan(raw.values)])
         whole = bool((distinct == np.rint(distinct)).all())
         return not whole or len(distinct) > MOST_NUMBER_CLASSES
+
+
+def _checked_option(name: str, value: Any) -> Any:
+    """Return an option of reading that the page may change; raise for others."""
+    if name not in PAGE_READING:
+        raise ParameterError(
+            f"reading has no option {name!r:.60}. It has {quoted(PAGE_READING, 99)}."
+        )
+    if value is None:
+        return getattr(Reading(), name, None)
+    types = PAGE_READING[name]
+    inner = value.values() if isinstance(value, dict) else value
+    nested = isinstance(value, (list, dict))
+    if type(value) not in types or (nested and not all(map(_is_text, inner))):
+        words = " or ".join(_TYPES[kind] for kind in types)
+        raise ParameterError(f"{name} must be {words}. Got {value!r:.60}.")
+    return value
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 def _described(raw: RawColumn) -> dict[str, Any]:
