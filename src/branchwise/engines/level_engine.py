@@ -25,9 +25,9 @@ from branchwise.engines.base import Plan
 from branchwise.engines.chunk import Below, Chunk, Route, cells_of
 from branchwise.engines.memory_engine import class_cases_of
 from branchwise.errors import DataError, quoted
-from branchwise.grow.counts import Counts, Rows, tally
+from branchwise.grow.counts import Counts, Rows, count_cells, tally
 from branchwise.grow.protocol import Level
-from branchwise.native import available, extension, plain_array
+from branchwise.native import available
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Router, Splits
 from branchwise.tree.tree import Tree
 
@@ -98,33 +98,18 @@ class CountColumns:
     def _count_all_cells(self, chunk: Chunk) -> Tallies:
         plan, n_open = self.route.plan, self.route.n_open
         nodes = self.route.nodes_of(chunk)
-        n_codes = [plan.n_codes(index) for index in self.columns]
-        weighted = chunk.weights is not None
         if chunk.weights is not None:
             nodes = np.where(chunk.weights > 0, nodes, np.int32(-1))
-        per_pair = 1 if weighted else plan.n_classes
-        rows = [np.zeros(n_open * n * per_pair, dtype=np.int64) for n in n_codes]
-        sums = [np.zeros(n_open * n * plan.n_classes) for n in n_codes if weighted]
-        extension().tally(
-            columns=[plain_array(chunk.codes[index]) for index in self.columns],
-            n_codes=n_codes,
-            labels=chunk.target.astype(np.uint32),
-            n_classes=plan.n_classes,
-            nodes=nodes,
-            n_nodes=n_open,
-            weights=None if chunk.weights is None else plain_array(chunk.weights),
-            rows=rows,
-            sums=sums,
+        found = count_cells(
+            [chunk.codes[index] for index in self.columns],
+            [plan.n_codes(index) for index in self.columns],
+            chunk.target.astype(np.uint32),
+            plan.n_classes,
+            nodes,
+            n_open,
+            chunk.weights,
         )
-        found = {}
-        for at, (index, n) in enumerate(zip(self.columns, n_codes, strict=True)):
-            cases = rows[at].reshape(n_open * n, per_pair).sum(axis=1)
-            pairs = np.flatnonzero(cases)
-            table = sums[at] if weighted else rows[at]
-            weights = table.reshape(-1, plan.n_classes)[pairs].astype(np.float64)
-            node, code = np.divmod(pairs, n)
-            found[index] = Counts(node, code, weights, cases[pairs].astype(np.float64))
-        return Tallies(found)
+        return Tallies(dict(zip(self.columns, found, strict=True)))
 
     def _count_found_cells(self, chunk: Chunk) -> Tallies:
         """Count by sorting the cells that have rows, where there are too many cells."""

@@ -123,6 +123,11 @@ class MemoryEngine:
         return self._target.scale.moments(self._target.values[rows], weight)
 
     @property
+    def countable(self) -> Sequence[Countable]:
+        """The columns as they are counted."""
+        return self._columns
+
+    @property
     def rows(self) -> Ints:
         """The rows, or fractions of rows, that are in open nodes."""
         return self._row
@@ -307,6 +312,7 @@ def countable_column(
     if counted is not None:
         known &= counted
     values, rank = np.unique(numbers[known], return_inverse=True)
-    codes = np.full(len(numbers), len(values), dtype=np.intp)
+    dtype = np.promote_types(np.min_scalar_type(len(values)), np.uint8)
+    codes = np.full(len(numbers), len(values), dtype=dtype)
     codes[known] = rank
     return Countable(codes, len(values) + 1, values)

@@ -9,6 +9,7 @@ not depend on the order of rows or on the engine.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, run_starts, selected
+from branchwise.native import extension, optional_array, plain_arrays
 
 #: Up to this many cells, or this many per row, a dense table beats sorting.
 _DENSE_CELLS = 1 << 16
@@ -81,6 +83,48 @@ class Rows:
     weight: Floats | None
     case: Floats | None
     moments: Floats | None = None
+
+
+def count_cells(
+    columns: Sequence[NDArray[Any]],
+    n_codes: Sequence[int],
+    labels: NDArray[np.uint32],
+    n_classes: int,
+    nodes: NDArray[np.int32],
+    n_nodes: int,
+    weights: Floats | None,
+) -> list[Counts]:
+    """Count the codes of columns in tables of all cells, in the compiled kernel.
+
+    Rows of node -1 are left out; weights are on their grid.
+    """
+    weighted = weights is not None
+    per_pair = 1 if weighted else n_classes
+    rows = [np.zeros(n_nodes * n * per_pair, dtype=np.int64) for n in n_codes]
+    sums = [np.zeros(n_nodes * n * n_classes) for n in n_codes if weighted]
+    extension().tally(
+        columns=plain_arrays(columns),
+        n_codes=list(n_codes),
+        labels=labels,
+        n_classes=n_classes,
+        nodes=nodes,
+        n_nodes=n_nodes,
+        weights=optional_array(weights),
+        rows=rows,
+        sums=sums,
+    )
+    found = []
+    for at, n in enumerate(n_codes):
+        by_class = rows[at].reshape(n_nodes * n, per_pair)
+        cases = sum(by_class.T[1:], start=by_class[:, 0])
+        pairs = np.flatnonzero(cases)
+        table = sums[at] if weighted else rows[at]
+        weight = table.reshape(-1, n_classes)[pairs].astype(np.float64)
+        node, code = (
+            np.divmod(pairs, n) if n_nodes > 1 else (np.zeros_like(pairs), pairs)
+        )
+        found.append(Counts(node, code, weight, cases[pairs].astype(np.float64)))
+    return found
 
 
 def tally(

@@ -246,13 +246,12 @@ class Search:
             return result
         values = self.source.values(index)
         third = self.recipe.missing == "branch" and len(unknown.node) > 0
-        thresholds, outside = self._possible_thresholds(index, known, unknown)
-        thresholds = thresholds.select(self._admissible(thresholds, unknown))
-        result.n_thresholds[:] = np.bincount(thresholds.node, minlength=len(self.level))
+        thresholds, outside, n_admissible = self._worth_scoring(index, known, unknown)
+        result.n_thresholds[:] = n_admissible
         result.log_ways[:] = np.log(np.maximum(result.n_thresholds, 1))
         if len(thresholds.node):
             candidates = thresholds.candidates(outside, third, self.impurity_sums)
-            best = self._best_thresholds(thresholds, candidates)
+            best = self._best_thresholds(thresholds, candidates, n_admissible)
             result.score[best.node] = best.score
             result.gain[best.node] = best.gain
             result.threshold[best.node] = best.threshold.positioned(
@@ -264,6 +263,18 @@ class Search:
             without_threshold = result.score == -np.inf
             self._score_known_against_missing(result, known, unknown, without_threshold)
         return result
+
+    def _worth_scoring(
+        self, index: int, known: Counts, unknown: Counts
+    ) -> tuple[Thresholds, Floats, Ints]:
+        """Return thresholds that may be the best, and how many are admissible by node.
+
+        Also returns the weights of cases that are on no side.
+        """
+        thresholds, outside = self._possible_thresholds(index, known, unknown)
+        thresholds = thresholds.select(self.admissible(thresholds, unknown))
+        number = np.bincount(thresholds.node, minlength=len(self.level))
+        return thresholds, outside, number
 
     def _possible_thresholds(
         self, index: int, known: Counts, unknown: Counts
@@ -281,7 +292,7 @@ class Search:
             weights, cases, self.impurity_sums
         ), np.zeros_like(weights)
 
-    def _admissible(self, thresholds: Thresholds, unknown: Counts) -> NDArray[np.bool_]:
+    def admissible(self, thresholds: Thresholds, unknown: Counts) -> NDArray[np.bool_]:
         """Tell which thresholds leave enough cases in all branches."""
         admissible = thresholds.fewest_cases >= self.cases_on_a_side(thresholds)
         scoring = Criterion.of(self.recipe)
@@ -314,7 +325,7 @@ class Search:
             nothing = Thresholds.along(known, len(self.level))
             return nothing, nothing, None
         positions, outside = self._possible_thresholds(index, known, unknown)
-        thresholds = positions.select(self._admissible(positions, unknown))
+        thresholds = positions.select(self.admissible(positions, unknown))
         if not len(thresholds.node):
             return positions, thresholds, None
         third = self.recipe.missing == "branch" and len(unknown.node) > 0
@@ -322,11 +333,11 @@ class Search:
         return positions, thresholds, self.scores(candidates, self._every)
 
     def _best_thresholds(
-        self, thresholds: Thresholds, candidates: Candidates
+        self, thresholds: Thresholds, candidates: Candidates, n_admissible: Ints
     ) -> BestThresholds:
         scores = self.scores(candidates, self._every)
         if self.recipe.quinlan_thresholds:
-            given = thresholds, scores, candidates, self.impurity_sums
+            given = thresholds, scores, candidates, self.impurity_sums, n_admissible
             return best_penalised(*given, self.recipe.criterion_name == "gain_ratio")
         enough = scores.gain >= self.min_gain - scores.resolution[thresholds.node]
         # Each is compared with min_gain: the best ratio need not have the best gain.
@@ -399,7 +410,17 @@ class Search:
         self, index: int, nodes: Ints, threshold: Floats, missing_to: Ints
     ) -> Branches:
         """Make the branches of the nodes that one column splits."""
-        known, unknown = self.apart(index, nodes)
+        return self._made(index, *self.apart(index, nodes), threshold, missing_to)
+
+    def _made(
+        self,
+        index: int,
+        known: Counts,
+        unknown: Counts,
+        threshold: Floats,
+        missing_to: Ints,
+    ) -> Branches:
+        """Make branches of the counts of known values, and of missing ones."""
         code = known.code
         if self.columns[index].is_numeric:
             with np.errstate(invalid="ignore"):

@@ -216,18 +216,20 @@ def best_penalised(
     scores: Scores,
     candidates: Candidates,
     impurity_sums: ImpuritySums64,
+    n_thresholds: Ints,
     by_ratio: bool,
 ) -> BestThresholds:
     """Return the thresholds of largest gain, less log2(n_thresholds) / weight.
 
-    Their scores are these gains, or ``by_ratio`` the ratios to the split information.
+    ``n_thresholds`` is by node how many are admissible. Their scores are these gains,
+    or ``by_ratio`` the ratios to the split information.
     """
     starts = run_starts(thresholds.node)
     node = thresholds.node[starts]
     resolution = scores.resolution[node]
     best = first_best(scores.gain, starts, resolution)
-    n_thresholds = np.diff(starts, append=len(thresholds.node)).astype(np.float64)
-    left = scores.drop[best] - impurity_sums.log2(n_thresholds)
+    choices = n_thresholds[node].astype(np.float64)
+    left = scores.drop[best] - impurity_sums.log2(choices)
     total = (impurity_sums.weight(candidates.known) + candidates.unknown)[node]
     # A threshold without gain, apart from rounding, does not count.
     worth = left > impurity_sums.noise(total)

@@ -17,7 +17,7 @@ from branchwise.data.table_schema import Schema
 from branchwise.engines.memory import Training
 from branchwise.errors import ParameterError, quoted
 from branchwise.grow.grow import Grafts
-from branchwise.grow.protocol import Levels, prescribed_splits
+from branchwise.grow.protocol import Level, Levels, prescribed_splits
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import (
     Action,
@@ -88,7 +88,10 @@ class Editor:
     def search(self, state: State, path: str) -> NodeSearch:
         """Return the search for splits at a node."""
         counts = self.counts(state.recipe)
-        return NodeSearch(counts, counts.cases(state.tree, path), state.recipe)
+        node = np.array([number_of(state.tree, path)])
+        level = Level(state.tree.weights[node], state.tree.cases[node])
+        cases = counts.cases(state.tree, path)
+        return NodeSearch(counts, cases, state.recipe, level)
 
     def apply(self, state: State, action: Action) -> State:
         """Return the state after an action; raise where it cannot be done."""

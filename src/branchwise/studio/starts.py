@@ -81,7 +81,9 @@ class Start:
         kept = {name: value for name, value in options.items() if value is not None}
         if order:
             kept["order"] = order
-        return cls(table, target, recipe, kept, labels=labels, **given)
+        start = cls(table, target, recipe, kept, labels=labels, **given)
+        start.header()  # raises for what cannot be kept as text
+        return start
 
     def on(self, table: object, target: object, options: Mapping[str, Any]) -> Start:
         """Return the same start on another table."""

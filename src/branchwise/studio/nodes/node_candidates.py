@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
@@ -159,6 +159,20 @@ def _branch_words(candidate: Candidate, limit: int) -> str:
     return "; ".join(told)
 
 
+@dataclass(frozen=True)
+class _Made:
+    """A split of a column with its branches and scores; ``found`` by the search."""
+
+    column: int
+    branches: Branches
+    codes: Sequence[Sequence[int]]
+    threshold: float
+    log_ways: float
+    score: float
+    gain: float
+    found: bool = True
+
+
 class CandidateMaker:
     """Makes candidates of the splits that a search finds, or is given."""
 
@@ -171,7 +185,13 @@ class CandidateMaker:
     def every(self) -> Candidates:
         """Return the candidates of all columns, the best first."""
         found = self._search.found
-        made = [self._best(index) for index in range(len(self._schema.columns))]
+        every = range(len(self._schema.columns))
+        able = [at for at in every if found.found[0, at] > -math.inf]
+        best = [self._best(index) for index in able]
+        p_values = self._p_values(best)
+        made = [self._without_split(index) for index in every]
+        for at, split, p_value in zip(able, best, p_values, strict=True):
+            made[at] = self._told(split, p_value)
         order = np.lexsort((-found.found[0], -found.scores[0]))
         splitting = [at for at in order.tolist() if made[at].splits]
         others = [at for at, each in enumerate(made) if not each.splits]
@@ -200,54 +220,56 @@ class CandidateMaker:
                 score, gain = _penalised(search, scores, n_ways, total, self._recipe)
         else:
             log_ways = self._log_groupings(column, len(known.node), len(split.codes))
+            if self._search.search.columns[split.column].is_numeric:
+                # Ordered values are split between ranks.
+                log_ways = math.log(self._n_thresholds(split.column))
             less = float(search.correction(search.in_terms(known))[0])
             score, gain = score - less, gain - less
-        base = self._described(column, made, split.codes, split.threshold, log_ways)
         unit = search.impurity_sums.gain_unit
-        return self._with_scores(base, score * unit, gain * unit)
-
-    def _with_scores(self, base: Candidate, score: float, gain: float) -> Candidate:
-        ratio = base.gain_ratio
-        if self._recipe.criterion_name == "gain_ratio":
-            ratio = score
-        return replace(
-            base, score=_finite(score), gain=_finite(gain), gain_ratio=_finite(ratio)
+        figures = _Made(
+            split.column,
+            made,
+            split.codes,
+            split.threshold,
+            log_ways,
+            score * unit,
+            gain * unit,
+            found=False,
         )
+        return self._told(figures, self._p_values([figures])[0])
 
     def _n_thresholds(self, index: int) -> int:
-        _, admissible, _ = self._search.exact.candidate_thresholds(index)
+        numeric = self._schema.columns[index].is_numeric
+        search = self._search.exact if numeric else self._search.search
+        _, admissible, _ = search.candidate_thresholds(index)
         return max(len(admissible.node), 1)
 
-    def _best(self, index: int) -> Candidate:
+    def _without_split(self, index: int) -> Candidate:
+        column = self._schema.columns[index]
+        return Candidate(column.name, column.kind, reason=self._why_not(index))
+
+    def _best(self, index: int) -> _Made:
+        """Return the best split of a column that has one."""
         found, search = self._search.found, self._search.search
         column = self._schema.columns[index]
-        score = float(found.found[0, index])
-        reason = self._why_not(index)
-        if score == -math.inf:
-            return Candidate(column.name, column.kind, reason=reason)
         threshold = found.thresholds[:, index]
-        made = search.branches(
-            index, np.zeros(1, np.intp), threshold, found.missing_to[:, index]
-        )
-        number = float(
-            self._counts.thresholds_in_numbers(threshold, np.array([index]))[0]
-        )
+        one = np.zeros(1, dtype=np.intp)
+        made = search.branches(index, one, threshold, found.missing_to[:, index])
+        at = np.array([index])
+        number = float(self._counts.thresholds_in_numbers(threshold, at)[0])
         codes = _codes_by_branch(made)
         if search.columns[index].is_numeric and not column.is_numeric:
             n = len(column.categories)
-            codes = [
-                tuple(codes_of_sides(each, number, n)) if each else () for each in codes
-            ]
+            codes = [tuple(codes_of_sides(c, number, n)) if c else () for c in codes]
             number = math.nan
-        n_known = len(search.apart(index)[0].node)
-        n_groups = sum(bool(each) for each in codes)
         log_ways = float(np.log(max(found.n_thresholds[0, index], 1)))
         if not search.columns[index].is_numeric:
+            n_known = len(search.apart(index)[0].node)
+            n_groups = sum(bool(each) for each in codes)
             log_ways = self._log_groupings(column, n_known, n_groups)
-        base = self._described(column, made, codes, number, log_ways)
         unit = search.impurity_sums.gain_unit
-        gain = float(found.gains[0, index]) * unit
-        return replace(self._with_scores(base, score * unit, gain), reason=reason)
+        score, gain = found.found[0, index] * unit, found.gains[0, index] * unit
+        return _Made(index, made, codes, number, log_ways, float(score), float(gain))
 
     def _log_groupings(self, column: Column, n_values: int, n_groups: int) -> float:
         """Return the logarithm of in how many ways values can be grouped."""
@@ -256,33 +278,34 @@ class CandidateMaker:
         ways = log_adjacent_groupings if column.kind == "ordinal" else log_groupings
         return float(ways(n_values, n_groups))
 
-    def _described(
-        self,
-        column: Column,
-        made: Branches,
-        codes: Sequence[Sequence[int]],
-        threshold: float,
-        log_ways: float,
-    ) -> Candidate:
-        """Return the split of a candidate with its children and p-value."""
-        listed = [*codes, *([()] * (len(made.cases) - len(codes)))]
+    def _told(self, made: _Made, p_value: float | None) -> Candidate:
+        """Return the candidate of a split."""
+        column = self._schema.columns[made.column]
+        branches, threshold = made.branches, made.threshold
+        codes = [*made.codes, *([()] * (len(branches.cases) - len(made.codes)))]
         groups = None
         if not column.is_numeric:
             groups = tuple(
                 tuple(column.categories[code] for code in each)
-                for each in listed
+                for each in codes
                 if each
             )
         known = None if math.isnan(threshold) else threshold
+        ratio = self._gain_ratio(branches)
+        if self._recipe.criterion_name == "gain_ratio":
+            ratio = made.score
         return Candidate(
             column.name,
             column.kind,
-            gain_ratio=self._gain_ratio(made),
-            p_value=self._p_value(made, log_ways),
-            threshold=known,
-            shown_threshold=None if known is None else shown(column, known),
-            groups=groups,
-            children=tuple(self._children(column, made, listed, threshold)),
+            _finite(made.score),
+            _finite(made.gain),
+            _finite(ratio),
+            p_value,
+            known,
+            None if known is None else shown(column, known),
+            groups,
+            tuple(self._children(column, branches, codes, threshold)),
+            self._why_not(made.column) if made.found else None,
         )
 
     def _children(
@@ -313,17 +336,26 @@ class CandidateMaker:
                     told, float(made.cases[at]), (), means[at], means[at]
                 )
 
-    def _p_value(self, made: Branches, log_ways: float) -> float | None:
-        search = self._search.search
-        cases = made.size if self._recipe.weights_are_cases else made.cases
-        if len(made.cases) < 2:
-            return None
-        starts = np.zeros(1, dtype=np.intp)
-        log_p = float(
-            search.log_p_value(made.weights, starts, cases.sum(keepdims=True))[0]
+    def _p_values(self, made: Sequence[_Made]) -> list[float | None]:
+        """Return adjusted p-values, all at once."""
+        tested = [each for each in made if len(each.branches.cases) > 1]
+        if not tested:
+            return [None] * len(made)
+        branches = [each.branches for each in tested]
+        as_weights = self._recipe.weights_are_cases
+        cases = [float((b.size if as_weights else b.cases).sum()) for b in branches]
+        sizes = [len(each.cases) for each in branches]
+        log_p = self._search.search.log_p_value(
+            np.concatenate([each.weights for each in branches]),
+            np.cumsum([0, *sizes])[:-1],
+            np.array(cases),
         )
-        tries = max(int(self._search.found.n_candidates[0]), 1)
-        return math.exp(min(log_p + log_ways + math.log(tries), 0.0))
+        tries = math.log(max(int(self._search.found.n_candidates[0]), 1))
+        found = {
+            id(each): math.exp(min(float(one) + each.log_ways + tries, 0.0))
+            for each, one in zip(tested, log_p, strict=True)
+        }
+        return [found.get(id(each)) for each in made]
 
     def _gain_ratio(self, made: Branches) -> float | None:
         """Return the gain in bits by the split information; None for numbers."""
@@ -341,11 +373,12 @@ class CandidateMaker:
     def _why_not(self, index: int) -> str | None:
         """Say why the recipe does not split on a column; None where it could."""
         found, recipe = self._search.found, self._recipe
+        limit = recipe.max_p_value
+        if limit is not None and found.log_p[0, index] > math.log(limit):
+            return f"its p-value is above max_p_value={limit:g}"
         if found.scores[0, index] > -np.inf:
             return None
         if found.found[0, index] > -np.inf:
-            if not np.isnan(found.log_p[0, index]):
-                return f"its p-value is above max_p_value={recipe.max_p_value:g}"
             low = not found.gains[0, index] >= found.average[0] - AVERAGE_SLACK
             if recipe.average_gain and low:
                 return "its gain is below the average of the columns"

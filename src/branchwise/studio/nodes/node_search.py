@@ -6,7 +6,7 @@ branches and its p-value.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,11 +20,11 @@ from branchwise.grow.choose import Verdicts, verdicts
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates as Scorable
 from branchwise.grow.criteria import Scores
-from branchwise.grow.grow import completed, references, searched_in, surrogates_added
+from branchwise.grow.grow import completed, searched_in, surrogates_added
 from branchwise.grow.protocol import Level
 from branchwise.grow.scored import Branches, assembled
-from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
+from branchwise.studio.nodes.one_node import CountedOnce, NodeLevelSearch
 from branchwise.studio.nodes.row_counts import RowCounts
 from branchwise.threads import cached_property
 from branchwise.tree.splits import STOP, Splits
@@ -42,78 +42,54 @@ class Given:
     codes: tuple[tuple[int, ...], ...]
 
 
-class _CountedOnce:
-    """Counts of an engine at one node, each column counted once."""
-
-    def __init__(self, engine: MemoryEngine) -> None:
-        self._engine = engine
-        self._counts: dict[int, Counts] = {}
-
-    def counts(self, column: int, nodes: Ints | None = None) -> Counts:
-        """Count a column at the node."""
-        if nodes is not None and not len(nodes):
-            return self._engine.counts(column, nodes)
-        if column not in self._counts:
-            self._counts[column] = self._engine.counts(column)
-        return self._counts[column]
-
-    def values(self, column: int) -> Floats:
-        """Return the distinct numbers of a numeric column."""
-        return self._engine.values(column)
-
-    def missing_code(self, column: int) -> int:
-        """Return the code that stands for missing in the counts of a column."""
-        return self._engine.missing_code(column)
-
-    def branch_counts(self, splits: Splits) -> Iterator[Counts]:
-        """Count every column by the branch that rows take."""
-        return self._engine.branch_counts(splits)
-
-
 class NodeSearch:
     """The search for splits at one node."""
 
-    def __init__(self, counts: RowCounts, cases: Cases, recipe: Recipe) -> None:
+    def __init__(
+        self, counts: RowCounts, cases: Cases, recipe: Recipe, level: Level
+    ) -> None:
         if not len(cases.row):
             raise DataError(
                 "The node has no rows, so that nothing can be counted there. Choose "
                 "another node, or prune the split above it."
             )
         self._counts, self._cases, self.recipe = counts, cases, recipe
+        #: The class weights, or moments, and the cases of the node.
+        self.level = level
 
     def _search_in(
         self, engine: MemoryEngine, columns: Sequence[Column], by_rank: bool
-    ) -> Search:
-        level = engine.totals()
-        recipe, grid = self.recipe, self._counts.grid
-        n_cases, weight, impurity_sums_at = references(level, engine, recipe, grid)
-        source: Any = _CountedOnce(engine)
+    ) -> NodeLevelSearch:
+        counts, recipe, level = self._counts, self.recipe, self.level
+        n_cases, weight, impurity_sums_at = counts.references(recipe)
+        source: Any = CountedOnce(engine, counts.labels, counts.search_threads)
+        if by_rank:
+            source.count_all(counts.rows.n_classes)
         searched = columns
         if by_rank:
             source, searched = searched_in(source, columns, recipe)
-        impurities = impurity_sums_at(level)
-        return Search(source, searched, level, recipe, impurities, n_cases, weight)
+        return NodeLevelSearch(
+            source, searched, level, recipe, impurity_sums_at(level), n_cases, weight
+        )
 
     @cached_property
-    def search(self) -> Search:
+    def search(self) -> NodeLevelSearch:
         """The search as growing has it: between bins, if there are any."""
         engine = self._counts.search_engine.below(self._cases)
         return self._search_in(engine, self._counts.searched_columns, by_rank=True)
 
     @cached_property
-    def exact(self) -> Search:
+    def exact(self) -> NodeLevelSearch:
         """The search in numbers and codes as they are, for splits that are given."""
+        if self.search.columns is self._counts.columns:
+            return self.search
         engine = self._counts.engine.below(self._cases)
         return self._search_in(engine, self._counts.columns, by_rank=False)
-
-    @property
-    def level(self) -> Level:
-        """The class weights, or moments, and the cases of the node."""
-        return self.exact.level
 
     @cached_property
     def found(self) -> Verdicts:
         """The best split of every column."""
+        self.search.score_all(self._counts.search_threads)
         return verdicts(self.search)
 
     def best(self, column: int) -> Splits | None:

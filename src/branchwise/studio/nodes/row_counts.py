@@ -9,6 +9,7 @@ rows of its node only.
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Any
@@ -23,12 +24,13 @@ from branchwise.data.table_schema import Column
 from branchwise.data.target import Classes, Quantities, check_rates
 from branchwise.engines.memory import Training, with_number_kinds
 from branchwise.engines.memory_engine import Cases, MemoryEngine, countable_column
-from branchwise.grow.grow import grow, recount
-from branchwise.grow.protocol import Levels, prescribed_splits
+from branchwise.grow.criteria import ImpuritySums64
+from branchwise.grow.grow import grow, recount, references
+from branchwise.grow.protocol import Level, Levels, prescribed_splits
 from branchwise.prune.error_based import Recount
 from branchwise.recipe import Recipe, unpruned
 from branchwise.studio.nodes.node_paths import branches_of, number_of
-from branchwise.threads import cached_property
+from branchwise.threads import cached_property, n_threads
 from branchwise.train.engine_growth import at_table_values
 from branchwise.train.hold_out import choose_alpha
 from branchwise.train.post_pruning import pruned, trimmed
@@ -46,6 +48,8 @@ from branchwise.train.train import (
 from branchwise.tree.apply import with_costs, with_predictions
 from branchwise.tree.tree import Tree
 
+#: The cases and the weight that limits refer to, and impurities of levels.
+References = tuple[float, float, Callable[[Level], ImpuritySums64]]
 #: Cases are kept up to this many times the bytes of those of the root.
 _KEPT = 16
 
@@ -68,6 +72,7 @@ class RowCounts:
             check_rates(float(counted.min()), float(counted.max()))
         self._kept: OrderedDict[tuple[bytes, int], Cases] = OrderedDict()
         self._bytes = 0
+        self._references: dict[Any, References] = {}
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -78,6 +83,26 @@ class RowCounts:
     def engine(self) -> MemoryEngine:
         """Counts and moves the rows."""
         return self.rows.engine(self.grid)
+
+    @cached_property
+    def labels(self) -> NDArray[np.uint32]:
+        """The codes of the classes, as the compiled kernel counts them."""
+        return self.rows.target.astype(np.uint32)
+
+    @property
+    def search_threads(self) -> int:
+        """The threads that candidates are searched for in: two if there are cores."""
+        return max(self.threads, min(2, n_threads(-1)))
+
+    def references(self, recipe: Recipe) -> References:
+        """Return what limits of a recipe refer to, and a function of impurities."""
+        key = recipe.weights_are_cases, recipe.criterion
+        if key not in self._references:
+            root = self.start()
+            level = Level(root.weights, root.cases)
+            given = level, self.engine, recipe, self.grid
+            self._references[key] = references(*given)
+        return self._references[key]
 
     @cached_property
     def _binned(self) -> tuple[Training, Edges]:
