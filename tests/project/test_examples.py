@@ -98,6 +98,22 @@ def check_score_in_sql(figures, output):
     assert "14 rows scored in the database, 9 of them likely to play." in output
 
 
+def check_studio(figures, output):
+    sql = figures.pop("sql")
+    difference = figures.pop("difference")
+    assert figures == {
+        "same": True,
+        "leaves": (3, 6),
+        "locks": ["/1"],
+        "origins": ["hand", "grown", "hand", "leaf"],
+        "current": 6,
+    }
+    assert difference["low"] < 0 < difference["high"]
+    assert "CASE" in sql
+    assert "session.split('/', 'wage-increase-first-year', threshold=3)" in output
+    assert "7      6  prune /0" in output
+
+
 def check_tune_digits(figures, output):
     assert figures["rows"] == (1257, 540)
     accuracy = figures["accuracy"]
@@ -437,12 +453,19 @@ CHECKS = {
     "seed_004_digits": check_seed_004_digits,
     "steps_for_teaching": check_steps_for_teaching,
     "ship_a_tree": check_ship_a_tree,
+    "studio": check_studio,
     "tune_digits": check_tune_digits,
 }
 
 
 #: Studies without a figure of another library: their notebooks must say the same.
-TOLD_BY_US = ["seed_000_votes", "seed_001_fish_car", "seed_002_tennis", "seed_003_golf"]
+TOLD_BY_US = [
+    "seed_000_votes",
+    "seed_001_fish_car",
+    "seed_002_tennis",
+    "seed_003_golf",
+    "studio",
+]
 
 
 def printed_in_notebook(script):

@@ -11,7 +11,7 @@ import numpy as np
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.memory import Training
-from branchwise.errors import ParameterError
+from branchwise.errors import ParameterError, counted
 from branchwise.fit import labelled, named_schema
 from branchwise.model import Model
 from branchwise.recipe import Recipe
@@ -158,7 +158,7 @@ class SessionTree:
         tree = self.state.tree
         return (
             f"<Session at {self.history.current} of {len(self.history) - 1} actions: "
-            f"{tree.n_leaves} leaves, depth {tree.max_depth}>"
+            f"{counted(tree.n_leaves, 'leaf', 'leaves')}, depth {tree.max_depth}>"
         )
 
     @property
