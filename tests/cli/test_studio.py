@@ -60,7 +60,13 @@ def test_without_a_target_the_page_asks_for_it(served):
     state = served["state"]
     assert state["stage"] == "table"
     assert state["table"]["name"] == "weather.csv"
+    kinds = {column["name"]: column["kind"] for column in state["table"]["columns"]}
+    assert kinds["humidity"] == "category"
+    # They are kept unless the page corrects them.
+    state = served["workspace"].start(target="play")
     assert state["kinds"] == {"humidity": "category"}
+    state = served["workspace"].start(target="play", kinds={"humidity": "number"})
+    assert state["kinds"] == {"humidity": "number"}
 
 
 def test_a_table_and_a_target_are_a_session(served):

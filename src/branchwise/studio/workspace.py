@@ -81,7 +81,9 @@ class Workspace:
         self.last_failure: Exception | None = None
         self._summary: dict[str, Any] | None = None
         self._view: SessionView | None = None
+        #: Corrections of columns, and those that the command line has made.
         self._kinds: dict[str, str] = {}
+        self._suggested: dict[str, str] = {}
         self._folder: Path | None = None
         self._n_received = 0
         self._received: tuple[Path, str] | None = None
@@ -170,7 +172,7 @@ class Workspace:
             self._remove(old)
         if self._view is not None:
             self._view.session.close()
-        self._view, self._kinds = None, {}
+        self._view, self._kinds, self._suggested = None, {}, {}
         self.teaching_mode = Teaching()
         return summary
 
@@ -193,8 +195,10 @@ class Workspace:
         return self.loaded.notes()
 
     def suggest(self, kinds: Mapping[str, str]) -> None:
-        """Correct columns before the page has chosen a target."""
-        self._kinds = dict(kinds)
+        """Correct columns before the page has chosen a target, which may change it."""
+        self._kinds = self._suggested = dict(kinds)
+        for column in (self._summary or {}).get("columns", ()):
+            column["kind"] = kinds.get(column["name"], column["kind"])
 
     # -- Sessions
 
@@ -223,7 +227,7 @@ class Workspace:
     ) -> dict[str, Any]:
         """Begin a session with what the page has chosen."""
         given = dict(recipe or {})
-        corrected = dict(kinds or {})
+        corrected = {**self._suggested, **(kinds or {})}
         table = self.loaded
         table.check_kinds(target, corrected)
         regression = given.get("regression")
