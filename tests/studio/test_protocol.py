@@ -242,6 +242,9 @@ def test_candidates_and_previews_are_alike(started):
     assert {each["column"] for each in found} == {"colour", "size", "code", "day"}
     best = found[0]
     assert started.ask("preview", node="/", column=best["column"]) == best
+    for child in best["children"]:
+        told = child["prediction"]
+        assert len(told) < 9 if started.regression else told in ("yes", "no")
     assert 50 < sum(child["cases"] for child in best["children"]) <= 60
     size = started.ask("preview", node="/", column="size", threshold=20)
     assert size["threshold"] == 20

@@ -68,8 +68,6 @@ def studio(
         if table_path is not None:
             with reporter.reading(table_path):
                 _prepare(workspace, table_path, given)
-            for note in workspace.notes():
-                reporter.note(note)
 
         def ready(address: str, entry: str) -> None:
             typer.echo(f"branchwise studio: {address}")

@@ -190,10 +190,6 @@ class Workspace:
             raise DataError("There is no table yet. Upload one first.")
         return self.table
 
-    def notes(self) -> list[str]:
-        """Return what is odd about the table."""
-        return self.loaded.notes()
-
     def suggest(self, kinds: Mapping[str, str]) -> None:
         """Correct columns before the page has chosen a target, which may change it."""
         self._kinds = self._suggested = dict(kinds)

@@ -12,12 +12,14 @@ from branchwise.errors import ParameterError, quoted
 from branchwise.model import Model
 from branchwise.steps.result import worked_training
 from branchwise.studio.actions import recipe_fields
+from branchwise.studio.nodes.node_candidates import Candidate
 from branchwise.studio.nodes.node_paths import ROOT, ancestors
 from branchwise.studio.page_data.node_data import NodeCases, typed_row
 from branchwise.studio.page_data.node_view import NodeViews, tree_description
 from branchwise.studio.page_data.recipe_options import algorithms, recipe_of_options
 from branchwise.studio.session import Session
 from branchwise.text.conditions import condition_of, said
+from branchwise.text.label_words import target_unit
 from branchwise.text.words import word
 
 #: Rows of a node that are shown by default.
@@ -148,11 +150,21 @@ class SessionView:
 
     def candidates(self, node: str) -> list[dict[str, Any]]:
         """Return what every column can do for a node, the best first."""
-        return [each.to_dict() for each in self.session.candidates(node)]
+        return [self._shown(each) for each in self.session.candidates(node)]
 
     def preview(self, node: str, column: str, **how: Any) -> dict[str, Any]:
         """Return the figures of a split that is not made."""
-        return self.session.preview(node, column, **how).to_dict()
+        return self._shown(self.session.preview(node, column, **how))
+
+    def _shown(self, candidate: Candidate) -> dict[str, Any]:
+        """Return a candidate with the predictions of its children in words."""
+        unit = target_unit(self.session.model.shown_schema)
+        found = candidate.to_dict()
+        for child in found["children"]:
+            mean = child["mean"]
+            told = word(child["prediction"]) if mean is None else unit.mean(mean)
+            child["prediction"] = told
+        return found
 
     @property
     def columns(self) -> list[str]:
