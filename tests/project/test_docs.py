@@ -60,6 +60,7 @@ PAGES = {
     "scale_sql.md": 15,
     "scale_dask.md": 20,
     "scale.md": 15,
+    "studio.md": 15,
 }
 
 

@@ -190,7 +190,9 @@ class Session(SessionTree):
         state = self._editor.apply(before, action)
         way = way_to(self._editor.schema, before.tree, action.node)
         self._record(Step(action, way).to_dict())
-        self._states[self.history.add(action, way)] = state
+        # Before the history tells its listeners of the entry.
+        self._states[len(self.history)] = state
+        self.history.add(action, way)
 
     def _record(self, record: dict[str, Any]) -> None:
         if self._journal is not None:
