@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -31,6 +32,47 @@ def test_other_rows_get_the_same_decisions(tmp_path):
     assert opened.misfits == []
     assert opened.model.tree.threshold[0] == 0.25
     assert opened.model.tree.case_counts[0] == 200
+
+
+def test_a_best_split_is_recorded_with_what_it_was(tmp_path):
+    path = tmp_path / "x.actions.json"
+    rows = table(300, 1)
+    session = grow_by_hand(rows, "y", CART)
+    session.split("/", "a")
+    session.split("/0", "c")
+    first, second = (entry.action for entry in session.history.way)
+    assert first.threshold == session.model.tree.threshold[0]
+    assert sorted(value for group in second.groups for value in group) == sorted(
+        rows.c.dropna().unique()
+    )
+    session.save(path)
+    fewer = rows[rows.c != "u"].head(150)
+    opened = branchwise.open_session(path, fewer)
+    assert opened.misfits == ["column 'c': no row has 'u', which groups name."]
+    assert opened.model.tree.threshold[0] == session.model.tree.threshold[0]
+    assert [entry.action for entry in opened.history.way] == [first, second]
+    space = {"table": fewer}
+    exec(opened.script(), space)
+    assert space["model"] == opened.model
+    # A branch for each value is a decision without them.
+    session = grow_by_hand(rows, "y", C45)
+    session.split("/", "c")
+    assert session.history.way[-1].action.groups is None
+
+
+def test_a_script_names_the_algorithm_and_what_differs():
+    rows = table(60, 1)
+    session = grow_by_hand(rows, "y", replace(ID3, max_depth=4))
+    session.grow("/", C45)
+    lines = session.script().splitlines()
+    assert lines[:4] == [
+        "from dataclasses import replace",
+        "",
+        "import branchwise",
+        "from branchwise.recipe import C45, ID3",
+    ]
+    assert "    replace(ID3, max_depth=4)," in lines
+    assert "session.grow('/', recipe=C45)" in lines
 
 
 def test_what_no_longer_fits_is_said(tmp_path):

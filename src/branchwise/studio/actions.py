@@ -6,7 +6,7 @@ An action holds texts, numbers and lists only: a file of actions never runs code
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ import numpy as np
 
 from branchwise.data.table_schema import Value
 from branchwise.errors import ParameterError, quoted
-from branchwise.recipe import FIELDS, Recipe
+from branchwise.recipe import C45, CART, FIELDS, ID3, Recipe
 from branchwise.studio.nodes.node_paths import is_path
 from branchwise.text.words import listed, word
 
@@ -357,9 +357,32 @@ def check_criterion(recipe: Recipe) -> None:
 
 
 def recipe_in_python(recipe: Recipe) -> str:
-    """Return the call that makes a recipe."""
-    given = recipe_fields(recipe)
-    return f"Recipe({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+    """Return the code of a recipe: an algorithm, and what differs from it."""
+    name, given = _changes(recipe)
+    if not given:
+        return name
+    changed = ", ".join(f"{field}={value!r}" for field, value in given.items())
+    return f"replace({name}, {changed})"
+
+
+def recipe_imports(recipes: Iterable[Recipe]) -> list[str]:
+    """Return the lines of code that import what the code of recipes needs."""
+    changes = [_changes(recipe) for recipe in recipes]
+    lines = (
+        ["from dataclasses import replace", ""] if any(c for _, c in changes) else []
+    )
+    names = ", ".join(sorted({name for name, _ in changes}))
+    return [*lines, "import branchwise", f"from branchwise.recipe import {names}"]
+
+
+def _changes(recipe: Recipe) -> tuple[str, dict[str, Any]]:
+    """Return the algorithm with the fewest other fields, and these fields."""
+    own = {name: getattr(recipe, name) for name in FIELDS}
+    found = [
+        (name, {f: v for f, v in own.items() if v != getattr(base, f)})
+        for name, base in (("ID3", ID3), ("C45", C45), ("CART", CART))
+    ]
+    return min(found, key=lambda each: len(each[1]))
 
 
 CHECKS: dict[str, Callable[[object], Any]] = {

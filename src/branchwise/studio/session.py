@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from branchwise.data.table_schema import Value
 from branchwise.errors import DataError, ParameterError
-from branchwise.model import Model
 from branchwise.recipe import C45, Recipe
 from branchwise.studio.actions import (
     Action,
+    Grow,
     Lock,
     Prune,
+    Split,
     Unlock,
     read_action,
 )
@@ -34,7 +35,6 @@ from branchwise.studio.session_tree import Node, SessionTree
 from branchwise.studio.starts import Start
 
 if TYPE_CHECKING:
-    from branchwise.explain.diff import ModelDiff
     from branchwise.studio.scores import SessionScore
 
 
@@ -188,6 +188,8 @@ class Session(SessionTree):
     def _do(self, action: Action) -> None:
         before = self.state
         state = self._editor.apply(before, action)
+        if isinstance(action, Split):
+            action = self._detailed(before, action, state)
         way = way_to(self._editor.schema, before.tree, action.node)
         self._record(Step(action, way).to_dict())
         # Before the history tells its listeners of the entry.
@@ -249,25 +251,11 @@ class Session(SessionTree):
             It needs a variable ``table``, and ``target`` and ``sample_weight`` where
             these were not given by name; it makes ``session`` and ``model``.
         """
-        lines = self._start.to_python()
-        actions = [entry.action for entry in self.history.way]
-        lines += [action.to_python() for action in actions if action is not None]
+        actions = [e.action for e in self.history.way if e.action is not None]
+        recipes = (a.recipe for a in actions if isinstance(a, Grow))
+        lines = self._start.to_python(recipe for recipe in recipes if recipe)
+        lines += [action.to_python() for action in actions]
         return "\n".join([*lines, "model = session.model", ""])
-
-    def diff(self, other: Session | Model) -> ModelDiff:
-        """Compare the model with that of another session.
-
-        Parameters
-        ----------
-        other : Session or Model
-            The other one, which is the new one of both.
-
-        Returns
-        -------
-        ModelDiff
-            The differences, in words with ``str``.
-        """
-        return self.model.diff(other.model if isinstance(other, Session) else other)
 
     def close(self) -> None:
         """End the journal: what follows is not written into it."""
@@ -318,7 +306,6 @@ class Session(SessionTree):
         """
         check_keep(keep)
         start = self._start.on(table, target, options)
-        session = Session(start, None)
         if keep == "all":
             given = [Step(e.action, e.way) for e in self.history.way if e.action]
         else:
@@ -326,8 +313,7 @@ class Session(SessionTree):
             if keep == "none":
                 state = replace(state, locks=frozenset(), notes={})
             given = [Step(action, None) for action in kept_actions(self.schema, state)]
-        session.replay(given, "refit")
-        return session
+        return _replayed(start, given, "refit")
 
     def score(
         self, method: str | None = None, folds: int = 5, repeats: int = 3
@@ -493,8 +479,17 @@ def open_session(
     start = Start.read(header, table, target, options, f"{name}, line 1")
     if journal is not None and Path(journal).resolve() != Path(path).resolve():
         check_new(journal)
-    session = Session(start, None)
-    session.replay(steps, name)
+    session = _replayed(start, steps, name)
     if journal is not None:
         session.continue_journal(journal)
+    return session
+
+
+def _replayed(start: Start, steps: Sequence[Step | Move], name: str) -> Session:
+    """Return a new session after the actions and moves of a file."""
+    actions = (step.action for step in steps if isinstance(step, Step))
+    start, absent = start.with_values_of(actions)
+    session = Session(start, None)
+    session.misfits += absent
+    session.replay(steps, name)
     return session

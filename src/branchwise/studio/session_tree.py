@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from branchwise.studio.nodes.node_paths import number_of, path_of
 from branchwise.studio.nodes.node_search import NodeSearch
 from branchwise.studio.replay import carried_out
 from branchwise.studio.starts import Start
+
+if TYPE_CHECKING:
+    from branchwise.explain.diff import ModelDiff
 
 #: A node: its path, or the number that the model has for it.
 Node = str | int
@@ -276,6 +279,39 @@ class SessionTree:
             "values": bool(every),
         }
         return cast("Split", read_action(given))
+
+    def _detailed(self, before: State, action: Split, made: State) -> Split:
+        """Return a split with its threshold or groups, the same one on other rows.
+
+        A branch for each value has none: other rows may have other values.
+        """
+        if action.threshold is not None or action.groups is not None or action.values:
+            return action
+        best = self.preview(action.node, action.column)
+        groups = best.groups
+        if groups is not None and all(len(group) == 1 for group in groups):
+            return action
+        full = replace(action, threshold=best.shown_threshold, groups=groups)
+        try:
+            same = self._editor.apply(before, full).tree == made.tree
+        except ParameterError:
+            return action
+        return full if same else action
+
+    def diff(self, other: SessionTree | Model) -> ModelDiff:
+        """Compare the model with that of another session.
+
+        Parameters
+        ----------
+        other : Session or Model
+            The other one, which is the new one of both.
+
+        Returns
+        -------
+        ModelDiff
+            The differences, in words with ``str``.
+        """
+        return self.model.diff(other.model if isinstance(other, SessionTree) else other)
 
 
 def _as_text(threshold: Any) -> Any:

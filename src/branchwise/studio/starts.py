@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
 
+from branchwise.data.table_schema import Value
 from branchwise.engines.base import check_columns, engine_of, source_of
 from branchwise.engines.memory import MemoryTable, Training
 from branchwise.errors import DataError, ParameterError, quoted
@@ -15,9 +16,12 @@ from branchwise.fit import check_possible, grown_now, labels_and_order, new_task
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import (
     LONGEST_TEXT,
+    Action,
+    Split,
     check_criterion,
     read_recipe,
     recipe_fields,
+    recipe_imports,
     recipe_in_python,
 )
 from branchwise.studio.edits import Editor
@@ -99,6 +103,32 @@ class Start:
                 )
         target = self.target if target is None else target
         return replace(self, table=table, target=target, options=given)
+
+    def with_values_of(self, actions: Iterable[Action]) -> tuple[Start, list[str]]:
+        """Return the start with all values that groups of actions name.
+
+        Other rows may lack some of them; what is decided on these stays decided. Also
+        returns these values, in sentences.
+        """
+        named: dict[str, dict[Value, None]] = {}
+        for action in actions:
+            if isinstance(action, Split) and action.groups is not None:
+                values = (value for group in action.groups for value in group)
+                named.setdefault(action.column, {}).update(dict.fromkeys(values))
+        columns = self.opened().editor.schema.columns if named else ()
+        absent = {
+            column: [v for v in named[column.name] if v not in column.code_of]
+            for column in columns
+            if column.kind == "categorical" and column.name in named
+        }
+        absent = {column: values for column, values in absent.items() if values}
+        categories = dict(self.options.get("categories") or {})
+        categories |= {c.name: [*c.categories, *v] for c, v in absent.items()}
+        options = {**self.options, "categories": categories} if absent else self.options
+        return replace(self, options=options), [
+            f"column {column.name!r}: no row has {quoted(values)}, which groups name."
+            for column, values in absent.items()
+        ]
 
     def opened(self) -> Opened:
         """Encode the rows."""
@@ -209,8 +239,8 @@ class Start:
             labels=_option(header.get("labels")),
         )
 
-    def to_python(self) -> list[str]:
-        """Return the lines of code that start the session."""
+    def to_python(self, recipes: Iterable[Recipe] = ()) -> list[str]:
+        """Return the code that starts the session, with imports for more recipes."""
         target = repr(self.target) if isinstance(self.target, str) else "target"
         given = {
             name: name if _is_rows(name, value) else repr(_python_option(value))
@@ -229,8 +259,7 @@ class Start:
         arguments = ["table", target, recipe_in_python(self.recipe)]
         arguments += [f"{name}={value}" for name, value in given.items()]
         return [
-            "import branchwise",
-            "from branchwise import Recipe",
+            *recipe_imports([self.recipe, *recipes]),
             "",
             "session = branchwise.grow_by_hand(",
             *(f"    {argument}," for argument in arguments),
