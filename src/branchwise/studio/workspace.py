@@ -377,7 +377,8 @@ class Workspace:
         if self.table is None:
             return {"text": code}
         read = self.table.in_python(self._kinds)
-        return {"text": code.replace("\n\n", f"\n\n{read}\n", 1)}
+        begin = "\nsession = "
+        return {"text": code.replace(begin, f"\n{read}{begin}", 1)}
 
     @_exclusive
     def save(self) -> dict[str, Any]:
