@@ -77,7 +77,7 @@ def test_errors_are_sentences(widget, session):
     assert refused["message"].startswith("column")
     refused = asked(widget, "split")["error"]
     assert refused["parameter"] == "method"
-    for method in ("load", "start", "open", "diff"):
+    for method in ("load", "reread", "start", "open", "diff"):
         refused = asked(widget, method)["error"]
         assert refused["message"].startswith("In a notebook this is done in Python: ")
     for strange in ("text", 3, None, [], {"id": "a-1", "method": ["split"]}):

@@ -35,6 +35,7 @@ _HEIGHT = 720
 #: What the page of a widget cannot do, because it has one session, made in Python.
 _IN_PYTHON = {
     "load": "start a session of it with branchwise.grow_by_hand",
+    "reread": "read the table with branchwise.read_table",
     "start": "start another session with branchwise.grow_by_hand",
     "open": "open it with branchwise.open_session",
     "diff": "compare with session.diff(other)",
