@@ -1,14 +1,19 @@
-"""Make the pictures of viewer.md, report.md and screenshots.md: `make screenshots`.
+"""Make the pictures of viewer.md, report.md, studio.md and screenshots.md.
+
+`make screenshots` runs this.
 
 Needs Chromium. The adult table (https://archive.ics.uci.edu/dataset/2/adult, 32,561
 rows) is not part of the project: `make screenshots ADULT=adult.csv` takes a CSV file of
 it whose target is the column `class`; without it, its pictures stay as they are.
 """
 
+import asyncio
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -22,6 +27,8 @@ from pyarrow import Table, csv
 from branchwise import C45Classifier, CARTClassifier, CARTRegressor, datasets, fit_tree
 from branchwise.model import Model
 from branchwise.report import make_report
+from branchwise.studio.server import StudioApp, listening_socket, server_of
+from branchwise.studio.workspace import Workspace
 
 IMAGES = Path(__file__).parent / "images"
 CREDIT = Path(__file__).parents[1] / "tests" / "data" / "credit-g.csv"
@@ -29,6 +36,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync")
 DESKTOP = {"width": 1200, "height": 720}
 PHONE = {"width": 390, "height": 844}
+STUDIO = {"width": 1180, "height": 720}
 #: The windows of screenshots.md.
 SIZES = (
     {"width": 1440, "height": 900},
@@ -88,7 +96,7 @@ PICTURES = {
 }
 
 
-def keep(page: Any, name: str) -> None:
+def keep(page: Any, name: str, close: bool = True) -> None:
     """Save what the window shows, in few colours."""
     page.wait_for_timeout(300)
     pixels = np.asarray(Image.open(BytesIO(page.screenshot())).convert("RGB"))
@@ -103,7 +111,8 @@ def keep(page: Any, name: str) -> None:
     small = Image.fromarray(nearest[which].reshape(pixels.shape[:2]))
     small.putpalette(frequent.ravel().tolist())
     small.save(IMAGES / f"{name}.png", optimize=True)
-    page.close()
+    if close:
+        page.close()
 
 
 def opened(browser: Any, path: Path, size: dict[str, int], scheme: str) -> Any:
@@ -146,6 +155,87 @@ def show_report(browser: Any, folder: Path) -> None:
         keep(page, name)
 
 
+@contextmanager
+def studio(table: Path) -> Iterator[tuple[str, Workspace]]:
+    """Serve the studio with a table; yield its address."""
+    workspace, token = Workspace(), "studio"
+    workspace.open_file(str(table))
+    with listening_socket(0) as listening:
+        port = listening.getsockname()[1]
+        server = server_of(StudioApp(workspace, token, port))
+        serving = server.serve(sockets=[listening])
+        thread = threading.Thread(target=lambda: asyncio.run(serving))
+        thread.start()
+        yield f"http://127.0.0.1:{port}/{token}/", workspace
+        server.should_exit = True
+        thread.join()
+    workspace.close()
+
+
+def act(page: Any, do: str, node: str, **how: Any) -> None:
+    """Do something in the studio, as a click does."""
+    page.evaluate(
+        "action => window.branchwise.apply(action)", {"do": do, "node": node, **how}
+    )
+
+
+def choose(page: Any, path: str, column: str) -> None:
+    """Select a node, and open a candidate of it."""
+    page.evaluate(
+        "p => window.branchwise.select(window.branchwise.tree.numbers.get(p))", path
+    )
+    candidate = page.locator(f"#candidates li[data-column={column}]")
+    candidate.locator(".column").click()
+    candidate.locator(".preview table").wait_for()
+    candidate.evaluate("e => e.scrollIntoView()")
+
+
+def show_studio(browser: Any) -> None:
+    """Make the film strip of studio.md: a session of credit-g."""
+    with studio(CREDIT) as (address, _):
+        page = browser.new_page(
+            viewport=STUDIO, color_scheme="light", reduced_motion="reduce"
+        )
+        page.goto(address)
+        page.select_option("#target", "class")
+        page.select_option("#positive", "bad")
+        keep(page, "studio_table", close=False)
+        page.click("#start")
+        page.wait_for_selector("#candidates li")
+        act(page, "split", "/", column="checking_status")
+        page.wait_for_selector("#live b")
+        keep(page, "studio_candidates", close=False)
+        choose(page, "/0", "duration")
+        for _ in range(6):
+            page.locator(".handle").press("ArrowLeft")
+        keep(page, "studio_threshold", close=False)
+        page.click("text=Split here")
+        page.wait_for_selector("text=Splits on duration")
+        choose(page, "/1", "credit_history")
+        page.locator(".chip").first.press("2")
+        page.wait_for_selector("text=Split into 4 branches")
+        keep(page, "studio_groups", close=False)
+        page.click("text=Split into 4 branches")
+        page.wait_for_selector("text=Splits on credit_history")
+        act(page, "lock", "/0")
+        act(page, "note", "/0", text="Agreed with the credit desk.")
+        act(page, "grow", "/3")
+        page.click("#tab-score")
+        page.wait_for_selector("#panel-score .mean")
+        page.click("#fit")
+        keep(page, "studio_score", close=False)
+        page.click("#tab-export")
+        page.click("[data-export=sql]")
+        page.wait_for_selector(".verified")
+        keep(page, "studio_export")
+        phone = browser.new_page(
+            viewport=PHONE, color_scheme="dark", reduced_motion="reduce"
+        )
+        phone.goto(address)
+        phone.wait_for_selector("#candidates li")
+        keep(phone, "studio_phone")
+
+
 def tables(adult: Path | None) -> Iterator[tuple[str, Path, str, Any]]:
     """Yield the tables of screenshots.md: name, file, title, estimator."""
     credit = C45Classifier(min_samples_branch=20)
@@ -182,6 +272,7 @@ def main() -> None:
         browser = driver.chromium.launch(executable_path=path, args=FLAGS)
         show_viewer(browser, Path(folder))
         show_report(browser, Path(folder))
+        show_studio(browser)
         show_screens(browser, Path(folder), adult)
         browser.close()
 

@@ -78,12 +78,19 @@ def test_the_examples_of_a_page(page, tmp_path, monkeypatch):
     assert tried.attempted >= PAGES[page]
 
 
-def test_the_keys_of_the_viewer():
-    page = ROOT / "docs" / "viewer.md"
-    source = ROOT / "src" / "branchwise" / "render" / "assets" / "keys.js"
-    keys = source.read_text(encoding="utf-8").partition("const KEYS = [")[2]
+@pytest.mark.parametrize(
+    ("page", "script"),
+    [
+        ("viewer.md", "render/assets/keys.js"),
+        ("studio.md", "studio/assets/keyboard.js"),
+    ],
+)
+def test_the_keys_of_a_page(page, script):
+    source = (ROOT / "src" / "branchwise" / script).read_text(encoding="utf-8")
+    keys = source.partition("const KEYS = [")[2]
     helped = re.findall(r'\["(.*?)", "(.*?)"\]', keys.partition("];")[0])
-    table = re.findall(r"^\| `(.*?)` \| (.*?) \|$", page.read_text("utf-8"), re.M)
+    told = (ROOT / "docs" / page).read_text("utf-8").partition("# Keys\n")[2]
+    table = re.findall(r"^\| `(.*?)` \| (.*?) \|$", told.partition("\n#")[0], re.M)
     assert table == helped
     assert len(helped) >= 10
 

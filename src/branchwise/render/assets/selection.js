@@ -7,7 +7,7 @@ function select(item, focus = false) {
   const node = nodeOf(item);
   if (item >= 0 && !isShown(item)) reveal(item);
   state.selected = item;
-  layOut();
+  if (!state.items.places.has(item)) layOut();
   bringIntoView(item);
   draw();
   if (focus) focusCard();

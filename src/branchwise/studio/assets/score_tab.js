@@ -7,7 +7,7 @@ const METHODS = [
 const scoring = { method: OPENED.validation_fraction ? "hold-out" : "cross-validation", timer: 0 };
 // Milliseconds after an edit; cross-validation grows many trees, of short tables only.
 const LIVE_AFTER = { "hold-out": 500, "cross-validation": 1500 };
-const LIVE_CASES = 20000;
+const LIVE_CASES = 5000;
 
 function showScore(panel) {
   const choice = h("select", {}, options(METHODS, scoring.method));
