@@ -575,6 +575,8 @@ def test_recipes_have_the_parameters_that_the_page_offers(page):
         ({"method": "goto", "args": {"number": True}}, "number"),
         ({"method": "goto", "args": {"number": 10**30}}, "number"),
         ({"method": "teaching", "args": {"on": 1}}, "on"),
+        ({"method": "score", "args": {"repeats": 101}}, "repeats"),
+        ({"method": "score", "args": {"folds": 0}}, "folds"),
         ({"method": "explain", "args": {"row": {"a": []}}}, "row"),
         ({"method": "explain", "args": {"row": {"a": float("nan")}}}, "row"),
         (

@@ -91,6 +91,8 @@ TEXT = Argument("a text", _is_text)
 NODE = Argument('the path of a node, such as "/" or "/0/2"', _is_text, True)
 COLUMN = Argument("the name of a column", _is_text, True)
 WHOLE = Argument("a whole number of at least 0", _is_whole)
+#: Folds and repeats of cross-validation: each takes time.
+FEW = Argument("a whole number from 1 to 100", lambda v: _is_whole(v) and 1 <= v <= 100)
 NUMBER = Argument("a finite number", _is_number)
 FLAG = Argument("true or false", lambda value: isinstance(value, bool), True)
 CONTENT = Argument("the content of a file", _is_content, True)
@@ -129,7 +131,7 @@ METHODS: dict[str, dict[str, Argument]] = {
     "preview": {"node": NODE, "column": COLUMN, **SPLIT},
     "distribution": {"node": NODE, "column": COLUMN},
     "node": {"node": NODE, "rows": WHOLE, "worked": Argument(FLAG.words, FLAG.accepts)},
-    "score": {"method": TEXT, "folds": WHOLE, "repeats": WHOLE},
+    "score": {"method": TEXT, "folds": FEW, "repeats": FEW},
     "explain": {"row": Argument("an object of cells, by column", _is_row, True)},
     "export": {
         "target": _required(TEXT),
