@@ -318,15 +318,10 @@ def find(content: Buffer, wanted: bytes, start: int) -> int:
 
 
 def chunks_of(content: Buffer, start: int, overlap: int) -> Iterator[bytes]:
-    """Yield a text piece by piece, each with so many bytes of the next.
-
-    One in memory is a single piece.
-    """
-    if isinstance(content, bytes):
-        yield content[start:]
-        return
-    for begin in range(start, len(content), _CHUNK):
-        yield content[begin : begin + _CHUNK + overlap]
+    """Yield pieces with so many bytes of the next; a text in memory is one piece."""
+    size = max(len(content), 1) if isinstance(content, bytes) else _CHUNK
+    for begin in range(start, len(content), size):
+        yield content[begin : begin + size + overlap]
 
 
 def _is_utf8(head: bytes) -> bool:
@@ -462,9 +457,8 @@ def raise_encoding(content: Buffer, label: str) -> NoReturn:
     byte = content[wrong : wrong + 1].hex()
     raise DataError(
         f"{label} is not UTF-8 text: see line {line:,}, column {column:,} (byte "
-        f"0x{byte}). "
-        "Set encoding: cp1252 is usual for files from Windows, latin-1 for other "
-        "older files."
+        f"0x{byte}). Set encoding: cp1252 is usual for files from Windows, latin-1 "
+        "for other older files."
     )
 
 
@@ -500,7 +494,6 @@ def _decodable(content: Buffer, encoding: str, begin: int, error: UnicodeError) 
 
 
 def _advanced(line: int, column: int, text: str) -> tuple[int, int]:
-    ends = text.count("\n")
-    if not ends:
-        return line, column + len(text)
-    return line + ends, len(text) - text.rfind("\n")
+    begin = text.rfind("\n")
+    column = column + len(text) if begin < 0 else len(text) - begin
+    return line + text.count("\n"), column
