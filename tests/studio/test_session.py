@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import branchwise
@@ -102,3 +104,17 @@ def test_a_grown_subtree_by_another_recipe():
     assert session.state.tree == counted_anew(session)
     with pytest.raises(branchwise.ParameterError, match="divides cases"):
         session.grow("/1", C45)
+
+
+@pytest.mark.parametrize("costs", [None, ((0, 1, 2), (3, 0, 1), (1, 1, 0))])
+def test_a_class_that_is_set_by_hand_is_said_to_be(costs):
+    rows = table(300, 5)
+    session = grow_by_hand(rows, "y", replace(CART, costs=costs))
+    session.split("/", "c", groups=[["x"], list("yzuvw")])
+    session.relabel("/1", "A")
+    X = rows.drop(columns="y")
+    assert "set by hand" in str(session.model)
+    assert "A" in set(session.model.predict(X[X.c != "x"]))
+    assert "Set by hand" in str(session.model.explain(X[X.c == "u"].iloc[0].to_dict()))
+    session.undo()
+    assert "set by hand" not in str(session.model)

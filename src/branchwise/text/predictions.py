@@ -34,6 +34,8 @@ _NO_DEVIATION = 1e-6
 Reasons = Mapping[int, str]
 #: Digits of expected costs: more where fewer do not tell them apart.
 _COST_DIGITS = (3, 6, 9)
+#: Probabilities, or expected costs, this close are equal.
+_SAME_MERIT = 1e-9
 #: What decides where probabilities are not frequencies.
 _ESTIMATES = {
     "m-estimate": "the m-estimate",
@@ -70,8 +72,19 @@ def reason(
     usual: int,
 ) -> str:
     """Return why a class is predicted instead of the usual one, and by how much."""
-    if recipe.costs is not None:
+    compared = (
+        f"probability {percent(float(probabilities[label]))} against "
+        f"{percent(float(probabilities[usual]))} for {word(classes[usual])}"
+    )
+    if recipe.costs is None:
+        merits = probabilities
+    else:
         expected_costs = probabilities @ np.array(recipe.costs)
+        merits = -expected_costs
+    best = float(merits.max())
+    if merits[label] < best - _SAME_MERIT * abs(best):
+        return f"set by hand: {compared}"
+    if recipe.costs is not None:
         least, other = _told_apart(
             float(expected_costs[label]), float(expected_costs[usual])
         )
@@ -80,10 +93,7 @@ def reason(
             beside = f" against {other} for {word(classes[usual])}"
         return f"decided by costs: expected cost {least}{beside}"
     by = _ESTIMATES.get(recipe.probabilities, "the model file")
-    return (
-        f"decided by {by}: probability {percent(float(probabilities[label]))} against "
-        f"{percent(float(probabilities[usual]))} for {word(classes[usual])}"
-    )
+    return f"decided by {by}: {compared}"
 
 
 def _told_apart(one: float, other: float) -> tuple[str, str]:

@@ -24,7 +24,7 @@ from branchwise.studio.nodes.node_search import Given, NodeSearch
 from branchwise.studio.nodes.row_counts import RowCounts
 from branchwise.text.blocks import Block, Heading, Table
 from branchwise.text.bounds import shown
-from branchwise.text.conditions import condition_on, phrase
+from branchwise.text.conditions import condition_on, phrase, without_column
 from branchwise.text.document import Document
 from branchwise.text.words import amount, rounded, word
 from branchwise.tree.apply import predicted_classes
@@ -44,6 +44,8 @@ class CandidateChild:
     """
 
     condition: str
+    #: The same without the column.
+    edge: str
     cases: float
     weights: tuple[float, ...]
     mean: float | None
@@ -151,8 +153,7 @@ def _figure(value: float | None) -> str:
 
 def _branch_words(candidate: Candidate, limit: int) -> str:
     told = [
-        f"{child.condition} ({amount(child.cases)})"
-        for child in candidate.children[:limit]
+        f"{child.edge} ({amount(child.cases)})" for child in candidate.children[:limit]
     ]
     if len(candidate.children) > limit:
         told.append(f"... ({len(candidate.children) - limit} more)")
@@ -325,16 +326,13 @@ class CandidateMaker:
             labels = predicted_classes(made.weights, root, self._recipe).tolist()
         for at, each in enumerate(codes):
             condition = condition_on(column, each, threshold)
-            told = phrase(condition)
-            if scale is None:
-                weights = tuple((made.weights[at] * unit).tolist())
-                yield CandidateChild(
-                    told, float(made.cases[at]), weights, None, classes[labels[at]]
-                )
-            else:
-                yield CandidateChild(
-                    told, float(made.cases[at]), (), means[at], means[at]
-                )
+            told = phrase(condition), without_column(condition.worded)
+            cases = float(made.cases[at])
+            if scale is not None:
+                yield CandidateChild(*told, cases, (), means[at], means[at])
+                continue
+            weights = tuple((made.weights[at] * unit).tolist())
+            yield CandidateChild(*told, cases, weights, None, classes[labels[at]])
 
     def _p_values(self, made: Sequence[_Made]) -> list[float | None]:
         """Return adjusted p-values, all at once."""
