@@ -308,6 +308,29 @@ def test_axe_finds_nothing_in_any_tab(studio, loans, scheme):
     assert problems(page) == []
 
 
+def test_a_table_is_read_again_with_other_options(studio, tmp_path):
+    path = tmp_path / "sums.csv"
+    path.write_text("sum;kind\n1,500;a\n2,250;b\nnone;a\n", encoding="utf-8")
+    page = studio.open()
+    page.set_input_files("#file", path)
+    page.click("text=How the file is read")
+    assert page.get_by_label("Lines above it").input_value() == "0"
+    page.get_by_label("Separator of cells").fill(";")
+    page.get_by_label("Decimal mark").select_option("comma")
+    page.get_by_label("Missing values").fill("none, n/a")
+    assert problems(page) == []
+    page.click("#reread")
+    page.wait_for_selector("text=is read again")
+    kind = page.get_by_label("Kind of sum")
+    assert kind.input_value() == "number"
+    assert "1.5 to 2.25" in page.text_content("#table")
+    page.click("text=How the file is read")
+    assert page.get_by_label("Missing values").input_value() == "none, n/a"
+    page.get_by_label("Separator of cells").fill("too long")
+    page.click("#reread")
+    page.wait_for_selector("text=separator must be one character")
+
+
 def test_errors_are_beside_their_control(studio, loans):
     page = started(studio, loans)
     candidate(page, "age").locator(".column").click()

@@ -46,6 +46,7 @@ SCRIPTS = (
     f"{_ASSETS}/teaching.js",
     f"{_ASSETS}/tabs.js",
     f"{_ASSETS}/keyboard.js",
+    f"{_ASSETS}/reading.js",
     f"{_ASSETS}/setup.js",
     f"{_ASSETS}/workbench.js",
 )

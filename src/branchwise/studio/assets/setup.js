@@ -65,6 +65,7 @@ function showTable(part, summary) {
     notes.length ? h("ul", { class: "notes" }, notes) : "",
     startForm(summary, kinds),
     section("Columns", columnTable(columns, kinds)),
+    summary.reading ? readingForm(summary, (found) => showTable(part, found)) : "",
     openForm(),
   );
   byId("target").focus();

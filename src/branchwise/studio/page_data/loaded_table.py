@@ -142,6 +142,7 @@ class LoadedTable:
             "n_rows": self.n_rows,
             "columns": columns,
             "notes": self.notes(),
+            "format": self.file.file_format,
             "sheets": list(self.file.sheets),
             "reading": self._reading(),
         }
