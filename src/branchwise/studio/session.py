@@ -74,6 +74,7 @@ class Session(SessionTree):
             the last value of the first branch.
         groups : list of lists of values, optional
             The values of each branch; all that have rows at the node must be in one.
+            Branches are in the order of their first values in the column.
         values : bool or list, optional
             True for one branch for each value that has rows at the node.
         """
