@@ -384,7 +384,7 @@ def test_history_notes_locks_and_other_edits(studio, loans):
     assert page.get_attribute(".history .step >> nth=1", "aria-current") == "step"
     page.click("#tab-script")
     page.wait_for_selector("#panel-script pre")
-    assert "session.split('/', 'age')" in page.text_content("#panel-script pre")
+    assert "session.split('/', 'age'" in page.text_content("#panel-script pre")
 
 
 def test_a_session_is_saved_compared_and_opened(studio, loans, tmp_path):
