@@ -87,6 +87,7 @@ fuzz: $(VENV)/.installed fuzz-native
 	$(BIN)/python fuzz/models.py --n 100000 --seed $(SEED) --ensembles
 	$(BIN)/python fuzz/fits.py --n 5000 --seed $(SEED)
 	$(BIN)/python fuzz/tables.py --n 50000 --seed $(SEED)
+	$(BIN)/python fuzz/messages.py --n 50000 --seed $(SEED)
 
 fuzz-native: $(VENV)-sanitize/.installed
 	$(SANITIZED) fuzz/native_calls.py --n 50000 --seed $(SEED)
