@@ -12,7 +12,7 @@ struct Part {
     double weight;
     double share;  // of a case
 };
-using Parts = std::vector<Part>;
+using Parts = Array<Part>;
 
 class FractionalRows {
   public:
@@ -39,7 +39,7 @@ class FractionalRows {
                 frame.taken = true;
                 const auto undone = [&](uint32_t c) { return !state_.done(c); };
                 if (std::any_of(children.begin(), children.end(), undone))
-                    frame.below = distribute(frame.node, frame.parts, undone).by_branch;
+                    frame.below = distribute<false>(frame.node, frame.parts, undone).by_branch;
             }
             while (frame.next < children.size() && state_.done(children[frame.next])) ++frame.next;
             if (frame.next < children.size()) {
@@ -96,61 +96,87 @@ class FractionalRows {
         std::vector<std::pair<uint32_t, Parts>> strangers;  // values without a branch
     };
 
-    int32_t code_of(const Column& column, uint32_t row, double threshold) const {
-        if (!column.numeric) {
-            const uint32_t code = column.at(row);
-            return code == column.missing_code() ? -1 : int32_t(code);
-        }
-        const double number = column.numbers[row];
-        return std::isnan(number) ? -1 : number > threshold;
-    }
-
-    // Add up what every branch of a node is given, and list it for the children that want it.
-    template <typename Wants>
+    // Add up what every branch of a node is given, if that is `counted`, and list it for the
+    // children that want it.
+    template <bool counted, typename Wants>
     Distribution distribute(uint32_t at, const Parts& parts, const Wants& wants) {
         const PruneNode& node = state_.tree.nodes[at];
         const Column& column = table_.columns[size_t(node.column)];
         const size_t n_branches = node.children.size();
         for_codes(node, [&](uint32_t code, int32_t branch) { branch_of_code_[code] = branch; });
+        // Sides of a threshold are codes; what is missing has none.
+        if (column.numeric) {
+            const int32_t sides[] = {branch_of_code_[0], branch_of_code_[1]};
+            find_branches(parts, [&](uint32_t row) {
+                const double number = column.numbers[row];
+                return std::isnan(number) ? missing_here : sides[number > node.threshold];
+            });
+        } else {
+            const int32_t before =
+                std::exchange(branch_of_code_[column.missing_code()], missing_here);
+            const int32_t* const branches = branch_of_code_.data();
+            if (column.width == 1) {
+                const auto* codes = static_cast<const uint8_t*>(column.codes);
+                find_branches(parts, [=](uint32_t row) { return branches[codes[row]]; });
+            } else {
+                find_branches(parts, [&](uint32_t row) { return branches[column.at(row)]; });
+            }
+            branch_of_code_[column.missing_code()] = before;
+        }
+        for_codes(node, [&](uint32_t code, int32_t) { branch_of_code_[code] = stop_here; });
         Distribution made(n_branches, classes_);
         std::vector<double> size(n_branches, 0.0);
         std::vector<size_t> n_parts(n_branches, 0);
         std::vector<const Part*> missing;
         std::vector<std::pair<uint32_t, Part>> strange;
-        branch_of_part_.resize(parts.size());
         for (size_t i = 0; i < parts.size(); ++i) {
             const Part& part = parts[i];
-            const int32_t code = code_of(column, part.row, node.threshold);
-            const int32_t branch = code < 0 ? stop_here : branch_of_code_[size_t(code)];
-            branch_of_part_[i] = branch;
+            const int32_t branch = branch_of_part_[i];
             if (branch >= 0) {
                 const auto b = size_t(branch);
                 ++n_parts[b];
                 size[b] += part.weight;
+                if (!counted) continue;
                 made.weights[b * classes_ + part.label] += part.weight;
                 made.cases[b] += part.share;
-            } else if (code < 0) {
+            } else if (branch == missing_here) {
                 missing.push_back(&part);
             } else if (new_values_ && !column.numeric) {
-                strange.emplace_back(uint32_t(code), part);
+                strange.emplace_back(column.at(part.row), part);
             }
         }
-        for_codes(node, [&](uint32_t code, int32_t) { branch_of_code_[code] = stop_here; });
+        list_wanted(node, parts, wants, n_parts, missing.size(), made);
+        gather(strange, made, size);
+        route_missing(node, missing, made, size);
+        return made;
+    }
+
+    static constexpr int32_t missing_here = std::numeric_limits<int32_t>::min();
+
+    template <typename BranchOf>
+    void find_branches(const Parts& parts, const BranchOf& branch_of) {
+        branch_of_part_.resize(parts.size());
+        int32_t* branch = branch_of_part_.data();
+        for (const Part& part : parts) *branch++ = branch_of(part.row);
+    }
+
+    // The parts of the children that want them, with room for those that miss the column.
+    template <typename Wants>
+    void list_wanted(const PruneNode& node, const Parts& parts, const Wants& wants,
+                     const std::vector<size_t>& n_parts, size_t n_missing, Distribution& made) {
+        const size_t n_branches = node.children.size();
         wanted_.assign(n_branches, 0);
         bool any = false;
         for (size_t b = 0; b < n_branches; ++b) {
             wanted_[b] = wants(node.children[b]);
             any |= wanted_[b] != 0;
-            if (wanted_[b]) made.by_branch[b].reserve(n_parts[b] + missing.size());
+            if (wanted_[b]) made.by_branch[b].reserve(n_parts[b] + n_missing);
         }
         for (size_t i = 0; any && i < parts.size(); ++i) {
             const int32_t branch = branch_of_part_[i];
             if (branch >= 0 && wanted_[size_t(branch)])
                 made.by_branch[size_t(branch)].push_back(parts[i]);
         }
-        gather(strange, made, size);
-        route_missing(node, missing, made, size);
-        return made;
     }
 
     template <typename Visit>
@@ -249,7 +275,7 @@ class FractionalRows {
             open.pop_back();
             const uint32_t node = now.node;
             std::copy_n(&trial.weights[now.place * classes_], classes_, stopped_.begin());
-            Distribution made = distribute(node, now.place ? now.parts : parts, is_inner);
+            Distribution made = distribute<true>(node, now.place ? now.parts : parts, is_inner);
             const std::vector<uint32_t>& children = state_.tree.nodes[node].children;
             for (size_t b = 0; b < children.size(); ++b) {
                 const double* below = &made.weights[b * classes_];
