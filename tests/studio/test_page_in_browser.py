@@ -331,6 +331,20 @@ def test_a_table_is_read_again_with_other_options(studio, tmp_path):
     page.wait_for_selector("text=separator must be one character")
 
 
+def test_a_file_in_another_encoding_is_read_when_it_is_named(studio, tmp_path):
+    path = tmp_path / "alt.csv"
+    path.write_bytes("größe,art\n1,ä\n2,b\n3,b\n".encode("cp1252"))
+    page = studio.open()
+    page.set_input_files("#file", path)
+    page.wait_for_selector("#setup [role=alert]:not([hidden])")
+    page.click("text=How the file is read")
+    page.get_by_label("Encoding").fill("cp1252")
+    page.click("#reread")
+    page.wait_for_selector("text=3 rows, 2 columns")
+    assert page.locator("#setup [role=alert]:not([hidden])").count() == 0
+    assert "größe" in page.text_content("#table")
+
+
 def test_errors_are_beside_their_control(studio, loans):
     page = started(studio, loans)
     candidate(page, "age").locator(".column").click()

@@ -431,6 +431,24 @@ def test_scores_tell_which_state_they_are_of(started, method):
     assert "method" in started.error("score", method="dice")["message"]
 
 
+def test_a_file_that_cannot_be_read_may_be_with_other_options(page):
+    page.load("classes")
+    content = base64.b64encode("größe,y\n1,ä\n2,b\n".encode("cp1252")).decode()
+    message = page.error("load", name="alt.csv", content=content)["message"]
+    assert "alt.csv" in message
+    state = page.ask("state")
+    assert state["table"]["name"] == "classes.csv"
+    assert state["unread"]["name"] == "alt.csv"
+    assert state["unread"]["format"] == "csv"
+    page.error("reread", reading={"encoding": "ascii"})
+    summary = page.ask("reread", reading={"encoding": "cp1252"})
+    assert [column["name"] for column in summary["columns"]] == ["größe", "y"]
+    assert page.ask("state")["unread"] is None
+    page.error("load", name="alt.csv", content=content)
+    page.load("classes")
+    assert page.ask("state")["unread"] is None
+
+
 @pytest.mark.parametrize("method", ["score", "export"])
 def test_the_session_is_edited_while_others_compute(page, monkeypatch, method):
     page.load("classes")

@@ -10,11 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import shutil
-import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import wraps
 from itertools import count
 from pathlib import Path
@@ -22,7 +20,7 @@ from typing import IO, Any, TypeVar, cast
 
 from branchwise.data.table_schema import Value
 from branchwise.data.target import learn_target
-from branchwise.errors import DataError, ParameterError, json_text
+from branchwise.errors import BranchwiseError, DataError, ParameterError, json_text
 from branchwise.files.options import Reading
 from branchwise.files.read_table import MISSING
 from branchwise.recipe import Recipe
@@ -33,8 +31,9 @@ from branchwise.studio.page_data.loaded_table import (
     MOST_DECOMPRESSED,
     LoadedTable,
     check_uploaded,
+    is_uploadable,
     shown_name,
-    stored_name,
+    unread_summary,
 )
 from branchwise.studio.page_data.recipe_options import (
     algorithms,
@@ -43,8 +42,11 @@ from branchwise.studio.page_data.recipe_options import (
 )
 from branchwise.studio.page_data.session_view import SessionView, exported
 from branchwise.studio.page_data.teaching import Teaching
+from branchwise.studio.page_data.uploads import Upload, Uploads
 from branchwise.studio.session import Session, grow_by_hand, open_session
 
+#: How uploads are read.
+_UPLOAD = Reading(max_size=MOST_DECOMPRESSED)
 #: The algorithm where none is chosen.
 _BY_TARGET = {"name": "", "words": "C4.5 for classes, CART for numbers"}
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -84,16 +86,15 @@ class Workspace:
         #: Corrections of columns, and those that the command line has made.
         self._kinds: dict[str, str] = {}
         self._suggested: dict[str, str] = {}
-        self._folder: Path | None = None
-        self._n_received = 0
-        self._received: tuple[Path, str] | None = None
+        self._uploads = Uploads()
+        #: An uploaded file that could not be read with the usual options.
+        self._unread: Upload | None = None
 
     def close(self) -> None:
         """Close the session, and remove the files of uploaded tables."""
         if self._view is not None:
             self._view.session.close()
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+        self._uploads.close()
 
     def failed(self, error: Exception) -> None:
         """Keep a mistake of branchwise itself; the page is not told its details."""
@@ -101,42 +102,32 @@ class Workspace:
 
     # -- Tables
 
-    @contextmanager
-    def receiving(self, name: str) -> Iterator[IO[bytes]]:
+    def receiving(self, name: str) -> AbstractContextManager[IO[bytes]]:
         """Open a new file for a table that is uploaded; keep it if it is whole."""
-        folder = self._new_folder()
-        path = folder / stored_name(name)
-        try:
-            with path.open("wb") as file:
-                yield file
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        self._received = path, shown_name(name)
-
-    def _new_folder(self) -> Path:
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="branchwise-studio-"))
-        self._n_received += 1
-        folder = self._folder / str(self._n_received)
-        folder.mkdir()
-        return folder
+        return self._uploads.receiving(name)
 
     @_exclusive
     def received(self) -> dict[str, Any]:
         """Read the table that was uploaded; it takes the place of the last one."""
-        if self._received is None:
-            raise DataError("No table has been uploaded. Choose a file first.")
-        path, name = self._received
-        self._received = None
+        upload = self._uploads.taken()
+        self._forget_unread()
         try:
-            check_uploaded(str(path), name)
-            reading = Reading(max_size=MOST_DECOMPRESSED)
-            loaded = LoadedTable.of_file(str(path), name, reading)
-        except BaseException:
-            shutil.rmtree(path.parent, ignore_errors=True)
+            check_uploaded(*upload)
+            loaded = LoadedTable.of_file(*upload, _UPLOAD)
+        except BaseException as error:
+            if isinstance(error, BranchwiseError) and is_uploadable(upload.path):
+                # Perhaps it can be read with other options.
+                self._unread = upload
+            else:
+                self._uploads.remove(upload.path)
             raise
         return self._take(loaded)
+
+    def _forget_unread(self) -> None:
+        """Remove a file that could not be read."""
+        if self._unread is not None:
+            self._uploads.remove(self._unread.path)
+        self._unread = None
 
     @_exclusive
     def load(self, name: str, content: str) -> dict[str, Any]:
@@ -161,27 +152,28 @@ class Workspace:
 
     @_exclusive
     def reread(self, reading: Mapping[str, Any]) -> dict[str, Any]:
-        """Read the file of the table with other options, such as another sheet."""
-        return self._take(self.loaded.reread(reading))
+        """Read a file with other options, such as another sheet.
+
+        It is that of the table, or one that could not be read as it is.
+        """
+        if self._unread is None:
+            return self._take(self.loaded.reread(reading))
+        loaded = LoadedTable.of_options(*self._unread, reading, _UPLOAD)
+        self._unread = None
+        return self._take(loaded)
 
     def _take(self, loaded: LoadedTable) -> dict[str, Any]:
         """Work on another table; there is no session of it yet."""
         summary = loaded.summary()
         old, self.table, self._summary = self.table, loaded, summary
         if old is not None and old.path != loaded.path:
-            self._remove(old)
+            self._uploads.remove(old.path)
+        self._forget_unread()
         if self._view is not None:
             self._view.session.close()
         self._view, self._kinds, self._suggested = None, {}, {}
         self.teaching_mode = Teaching()
         return summary
-
-    def _remove(self, old: LoadedTable) -> None:
-        """Remove the file of a table, if it was uploaded."""
-        if self._folder is not None:
-            path = Path(old.path)
-            if path.is_relative_to(self._folder):
-                shutil.rmtree(path.parent, ignore_errors=True)
 
     @property
     def loaded(self) -> LoadedTable:
@@ -204,6 +196,7 @@ class Workspace:
         found = {
             "stage": "empty" if self.table is None else "table",
             "table": self._summary,
+            "unread": None if self._unread is None else unread_summary(*self._unread),
             "kinds": self._kinds,
             "teaching": self.teaching_mode.state(),
             "parameters": recipe_choices(),
@@ -442,19 +435,9 @@ class Workspace:
         regression = recipe is not None and recipe.is_regression
         table = self.loaded
         rows = table.read(target, table.known_kinds(kinds), regression)
-        with self._stored(content) as stored:
+        with self._uploads.stored(content) as stored:
             session = open_session(stored, rows, n_jobs=None)
         return session, kinds, positive
-
-    @contextmanager
-    def _stored(self, content: str) -> Iterator[Path]:
-        """Store a text in a file of the workspace while it is read."""
-        path = self._new_folder() / "session.actions.json"
-        try:
-            path.write_text(content, "utf-8")
-            yield path
-        finally:
-            shutil.rmtree(path.parent, ignore_errors=True)
 
     @_exclusive
     def diff(self, other: str) -> dict[str, Any]:

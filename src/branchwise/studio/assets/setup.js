@@ -26,6 +26,12 @@ function showSetup(loaded) {
 
 function dropZone(onLoaded) {
   const place = errorPlace();
+  const retry = h("div", {}); // how a file is read that cannot be read as it is
+  const done = (summary) => {
+    showError(place, null);
+    retry.replaceChildren();
+    onLoaded(summary);
+  };
   const words = h("b", {}, "Drop a table here, or choose a file");
   const file = h("input", { type: "file", id: "file", accept: ".csv,.tsv,.txt,.parquet,.xlsx,.xls,.arff,.feather,.arrow,.jsonl,.gz,.sav,.dta,.sas7bdat" });
   const load = (chosen) =>
@@ -35,8 +41,12 @@ function dropZone(onLoaded) {
       say(`Reading ${chosen.name} …`);
       try {
         const summary = await ask("load", { name: chosen.name, file: chosen });
-        onLoaded(summary);
+        done(summary);
         say(`${chosen.name} has ${counted(summary.n_rows, "row")} and ${counted(summary.columns.length, "column")}.`);
+      } catch (error) {
+        const { unread } = await ask("state");
+        retry.replaceChildren(unread ? readingForm(unread, done) : "");
+        throw error;
       } finally {
         zone.removeAttribute("aria-busy");
       }
@@ -50,7 +60,7 @@ function dropZone(onLoaded) {
     zone.classList.remove("over");
     load(event.dataTransfer.files[0]);
   });
-  return h("div", {}, zone, place);
+  return h("div", {}, zone, place, retry);
 }
 
 function showTable(part, summary) {

@@ -83,10 +83,27 @@ def shown_name(name: str) -> str:
     return plain(name.replace("\\", "/").rpartition("/")[2])[:200] or "table"
 
 
+def is_uploadable(path: str) -> bool:
+    """Whether a file needs no others, and cannot read them."""
+    return known_format(path) in UPLOADED_FORMATS
+
+
+def unread_summary(path: str, name: str) -> dict[str, Any]:
+    """Return what the page needs to let a file be read with other options."""
+    usual = _page_reading(Reading(), MISSING)
+    return {"name": name, "format": known_format(path), "sheets": [], "reading": usual}
+
+
+def _page_reading(reading: Reading, missing: Sequence[str]) -> dict[str, Any]:
+    """Return the options of reading that the page may change."""
+    known = vars(reading) | {"missing": list(missing)}
+    return {name: known[name] for name in PAGE_READING}
+
+
 def check_uploaded(path: str, name: str) -> None:
     """Reject formats that need other files, or that can read them."""
     found = known_format(path)
-    if found not in UPLOADED_FORMATS:
+    if not is_uploadable(path):
         known = ", ".join(FORMATS[each] for each in UPLOADED_FORMATS)
         raise DataError(
             f"{name} is a {FORMATS[found]} file, which cannot be uploaded. Upload "
@@ -149,16 +166,30 @@ class LoadedTable:
 
     def _reading(self) -> dict[str, Any]:
         """Return the options of reading that the page may change."""
-        reading = vars(self.file.reading) | {"missing": list(self.file.missing)}
-        return {name: reading[name] for name in PAGE_READING}
+        return _page_reading(self.file.reading, self.file.missing)
 
     def reread(self, given: Mapping[str, Any]) -> LoadedTable:
         """Return the same file, read with other options; None is the usual one."""
+        file = self.file
+        return LoadedTable.of_options(
+            self.path, self.name, given, file.reading, file.missing
+        )
+
+    @classmethod
+    def of_options(
+        cls,
+        path: str,
+        name: str,
+        given: Mapping[str, Any],
+        reading: Reading,
+        missing: Sequence[str] = MISSING,
+    ) -> LoadedTable:
+        """Open a file, and read it with options that the page has changed."""
         values = {name: _checked_option(name, value) for name, value in given.items()}
-        missing = values.pop("missing", self.file.missing)
-        reading = replace(self.file.reading, flags=False, **values)
-        na_values = tuple(dict.fromkeys(("", *(missing or MISSING))))
-        return LoadedTable.of_file(self.path, self.name, reading, na_values)
+        missing = values.pop("missing", missing) or MISSING
+        reading = replace(reading, flags=False, **values)
+        na_values = tuple(dict.fromkeys(("", *missing)))
+        return cls.of_file(path, name, reading, na_values)
 
     def _described(self, name: str, index: int) -> dict[str, Any]:
         try:
