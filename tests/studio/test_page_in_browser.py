@@ -103,6 +103,10 @@ def test_a_session_with_the_mouse(studio, loans):
     candidate(page, "purpose").locator(".column").click()
     page.locator(".chip").first.wait_for()
     assert page.locator(".branch:not(.new)").count() == 4
+    page.click("text=Above and below average")
+    assert page.locator(".branch:not(.new)").count() == 2
+    page.click("text=As suggested")
+    assert page.locator(".branch:not(.new)").count() == 4
     car, home = (page.locator(f".chip[data-value={v}]") for v in ("car", "home"))
     start, end = car.bounding_box(), home.bounding_box()
     page.mouse.move(start["x"] + 8, start["y"] + 8)

@@ -79,12 +79,13 @@ function scoreBar(share) {
 }
 
 /** Gain, gain ratio, p-value and branches in words. */
-function figuresOf({ gain, gain_ratio: ratio, p_value: p, threshold, children }) {
+function figuresOf({ gain, gain_ratio: ratio, p_value: p, threshold, shown_threshold: shown, children }) {
   const parts = [];
   if (Number.isFinite(gain)) parts.push(`gain ${figure(gain)}`);
   if (Number.isFinite(ratio)) parts.push(`gain ratio ${figure(ratio)}`);
   if (Number.isFinite(p)) parts.push(`p ${pWords(p)}`);
-  if (Number.isFinite(threshold)) parts.push(`at ${number(threshold)}`);
+  // Dates are numbers that nobody reads.
+  if (Number.isFinite(threshold)) parts.push(`at ${typeof shown === "string" ? shown : number(threshold)}`);
   else if (children?.length) parts.push(counted(children.length, "branch", "branches"));
   return parts.join(" · ");
 }

@@ -34,10 +34,29 @@ function groupEditor(path, candidate, spread) {
     { class: "buttons" },
     button("As suggested", set(suggested)),
     button("One branch per value", set(every.map((value) => [value]))),
+    !NUMBERS && button("Above and below average", set(aroundAverage(every, counts)), {
+      title: `By the share of ${DATA.classes[watchedClass()]}`,
+    }),
   );
   const hint = "Drag values between branches, or press the number of a branch (n: a new one).";
   editor.changed();
   return [muted(hint), tools, list, h("div", { class: "exact" }, commit), preview.element];
+}
+
+/** The positive class; without one, the last. */
+function watchedClass() {
+  const at = (OPENED.class_values ?? []).indexOf(OPENED.positive);
+  return at < 0 ? DATA.classes.length - 1 : at;
+}
+
+/** Two branches: values whose share of a class is above that of all, and the others. */
+function aroundAverage(values, counts) {
+  const label = watchedClass();
+  const share = (each) => counts.get(each)[label] / weightOf(counts.get(each));
+  const all = sum(values.map((each) => weightOf(counts.get(each)))) || 1;
+  const average = sum(values.map((each) => counts.get(each)[label])) / all;
+  const above = values.filter((each) => share(each) > average);
+  return [above, values.filter((each) => !above.includes(each))];
 }
 
 function weightOf(counts) {
