@@ -21,8 +21,12 @@ from branchwise import (
     datasets,
     load,
 )
+from branchwise.ensemble.forest import grow_trees
 from branchwise.ensemble.reading.voting_rules import VotingRules
+from branchwise.ensemble.voting import candidate_rules, fit_rules
+from branchwise.ensemble.voting.vote_sums import NativeVoteSums, VoteSums
 from branchwise.model_file.array_text import array_of_text, array_text
+from branchwise.rules.generalise import bits_of
 
 #: Bootstrap samples draw rows, so a row twice is not a row of weight 2.
 DRAWN = {
@@ -165,6 +169,64 @@ def test_native_and_reference_agree(monkeypatch):
     assert (native.rule_cases == reference.rule_cases).all()
 
 
+def test_sums_of_many_rules_are_those_of_each():
+    draw = np.random.default_rng(8)
+    sets = [bits_of(draw.random(200) < 0.4) for _ in range(40)]
+    labels, target = draw.integers(0, 3, 40), draw.integers(0, 3, 200)
+    given = sets, labels, target, draw.integers(0, 4, 200) / 3, np.log([1.0, 2.0, 0.5])
+    native, reference = NativeVoteSums(*given), VoteSums(*given)
+    for rule, step in ((3, 0.7), (8, 1.9), (3, -0.2)):
+        native.vote(rule, step)
+        reference.vote(rule, step)
+    every = np.arange(40)
+    for many, theirs in zip(
+        native.of_rules(every), reference.of_rules(every), strict=True
+    ):
+        assert many.tolist() == theirs.tolist()
+    each = [native.of_rules(np.array([rule]))[0][0] for rule in every]
+    assert each == native.of_rules(every)[0].tolist()
+
+
+def test_large_tables_have_more_and_smaller_samples(monkeypatch):
+    drawn = []
+
+    def grow(samples, numbers, *others):
+        drawn.append((samples.n_drawn, len(numbers)))
+        return grow_trees(samples, numbers, *others)
+
+    monkeypatch.setattr(candidate_rules, "grow_trees", grow)
+    X = table(300, missing=True)
+    y = noisy(classes(X, 3))
+    for rows in (5_000, 200, 100):
+        monkeypatch.setattr(candidate_rules, "_SAMPLE_ROWS", rows)
+        model = RuleClassifier(n_estimators=4).fit(X, y).model_
+    assert drawn == [(300, 4), (200, 4), (100, 8)]
+    order = np.random.default_rng(3).permutation(300)
+    other = RuleClassifier(n_estimators=4).fit(X.iloc[order], y[order]).model_
+    assert other.trees == model.trees
+    monkeypatch.setattr(candidate_rules, "_MOST_LEAVES", 1)
+    RuleClassifier(n_estimators=9).fit(X, y)
+    assert drawn[-1] == (100, 4)
+
+
+def test_very_large_tables_are_judged_by_a_sample(monkeypatch):
+    monkeypatch.setattr(fit_rules, "_MOST_ROWS", 150)
+    X = table(400, missing=True)
+    y = noisy(classes(X, 3))
+    fitted = RuleClassifier(n_estimators=3).fit(X, y)
+    held = fitted.rules().holds(X)
+    assert len(fitted.rules()) > 2
+    for rule, rows in zip(fitted.rules(), held.T, strict=True):
+        assert rule.total == 400
+        assert rule.n == rows.sum()
+        assert rule.right == (y[rows] == rule.label).sum()
+    order = np.random.default_rng(3).permutation(400)
+    other = RuleClassifier(n_estimators=3).fit(X.iloc[order], y[order]).model_
+    assert other.trees == fitted.model_.trees
+    monkeypatch.setattr(fit_rules, "_MOST_ROWS", 399)
+    assert RuleClassifier(n_estimators=3).fit(X, y).model_.trees != other.trees
+
+
 def test_more_cost_gives_fewer_rules():
     car = datasets.load("car")
     sizes = [
@@ -252,6 +314,9 @@ def test_page_and_summary():
     for words in ("The rules", "How much they cover", "Which rules overlap"):
         assert words in page
     assert fitted.rules()[0].sentence().split(",")[0] in page
+    assert page.count('<select name="column-') == 1
+    assert page.count('type="number"') == 2
+    assert '<option value="2">red</option>' in page
     # A model file has no rows, which overlap needs.
     assert "Which rules overlap" not in load(fitted.to_bytes()).to_html(title="Mine")
     n_rules = len(fitted.rules())

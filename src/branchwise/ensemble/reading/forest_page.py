@@ -130,11 +130,18 @@ def summary_page(summary: EnsembleSummary, title: str | None = None) -> str:
     )
 
 
-def fill_page(**values: Any) -> str:
-    """Fill in the page; those without a tree have no viewer."""
-    assets = ("render/assets/charts.css", "report/assets/report.css")
+def fill_page(
+    styles: Sequence[str] = (), scripts: Sequence[str] = (), **values: Any
+) -> str:
+    """Fill in the page; those without a tree have no viewer.
+
+    ``styles`` and ``scripts`` are assets that a page has besides.
+    """
+    assets = ("render/assets/charts.css", "report/assets/report.css", *styles)
     style = html.markup("\n".join([style_sheet(), *map(html.asset, assets)]))
-    script = html.asset("report/assets/report.js")
+    script = html.markup(
+        "\n".join(map(html.asset, ("report/assets/report.js", *scripts)))
+    )
     inner_style, inner_script = viewer.style_and_script()
     return html.page(
         "ensemble/reading/templates/forest.html",

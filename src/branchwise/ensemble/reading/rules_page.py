@@ -1,4 +1,4 @@
-"""The HTML page of rules that vote: figures, rules, coverage, overlap.
+"""The HTML page of rules that vote: rules, a case to type in, coverage, overlap.
 
 Coverage is of the training cases; overlap needs rows, and a model file has none.
 """
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from branchwise.data.arrays import Floats
 from branchwise.ensemble.fitted_trees import FittedTrees
+from branchwise.ensemble.reading.case_inputs import case_inputs
 from branchwise.ensemble.reading.forest_page import Section, fill_page, impurity_chart
 from branchwise.ensemble.reading.voting_rules import VotingRules
 from branchwise.errors import counted, plain
@@ -40,8 +41,20 @@ def rules_page(
             (f"{len(ensemble.schema.classes):,}", "classes"),
             (f"{len(ensemble.used_columns):,}", "columns that rules use"),
         ],
-        sections=[*rule_sections(ensemble, rules), *_importances(ensemble, rules)],
+        sections=[*_rules_and_case(ensemble, rules), *_importances(ensemble, rules)],
+        case=case_inputs(rules),
+        styles=["ensemble/reading/assets/case.css"],
+        scripts=["ensemble/reading/assets/case.js"],
     )
+
+
+def _rules_and_case(ensemble: FittedTrees, rules: VotingRules) -> Iterator[Section]:
+    """Yield the sections of the rules, and after the rules a case to type in."""
+    first, *others = rule_sections(ensemble, rules)
+    yield first
+    if len(rules):
+        yield Section("case", "Which rules hold for a case")
+    yield from others
 
 
 def rule_sections(ensemble: FittedTrees, rules: VotingRules) -> Iterator[Section]:

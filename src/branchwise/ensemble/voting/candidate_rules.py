@@ -31,11 +31,15 @@ from branchwise.rules.generalise import (
 from branchwise.rules.rule import path_rules
 from branchwise.text.conditions import Condition
 from branchwise.train.train import grown
+from branchwise.tree.tree import Tree
 
 #: The trees whose rules are pooled.
 POOLED_TREE = replace(C45, branching="groups")
-#: No further tree is grown once the trees have so many leaves.
-_MOST_LEAVES = 12_000
+#: The rows of a sample. Those of a large table are mostly out of bag for each tree, and
+#: judge its rules when conditions are dropped.
+_SAMPLE_ROWS = 5_000
+#: No further tree is grown once the trees have about so many leaves.
+_MOST_LEAVES = 10_000
 
 
 @dataclass(frozen=True)
@@ -61,22 +65,32 @@ def candidate_rules(
     counts = Coverage(schema.columns, training.data)
     cases = Cases(counts, training.target.astype(np.intp), row_weights(training))
     trees = [grown(training, POOLED_TREE, threads)]
-    wanted = samples.recipe.n_estimators
-    n_leaves = trees[0].n_leaves
-    if n_leaves > 1:
-        wanted = min(wanted, max(4, _MOST_LEAVES // n_leaves))
+    n_rows = int(np.count_nonzero(training.counted))
     forest = EnsembleRecipe(
         tree=POOLED_TREE,
-        n_estimators=wanted,
+        n_estimators=_number_of_trees(samples.recipe.n_estimators, n_rows, trees[0]),
         max_features=None,
+        max_samples=min(n_rows, _SAMPLE_ROWS),
         random_state=samples.recipe.random_state,
     )
     drawn = replace(samples, recipe=forest)
-    trees += grow_trees(drawn, range(wanted), threads, progress)
+    trees += grow_trees(drawn, range(forest.n_estimators), threads, progress)
     rules = chain.from_iterable(path_rules(schema, tree) for tree in trees)
     estimate = Estimate(POOLED_TREE.confidence, cases.total)
     splitting = (rule for rule in rules if rule.conditions)
     return _distinct(candidates(splitting, schema.classes, cases, estimate))
+
+
+def _number_of_trees(wanted: int, n_rows: int, whole: Tree) -> int:
+    """Return how many trees are grown from samples.
+
+    Where samples are smaller than half of the rows there are twice as many; fewer where
+    they have very many leaves, which are about in proportion to their rows.
+    """
+    if n_rows > 2 * _SAMPLE_ROWS:
+        wanted *= 2
+    leaves = whole.n_leaves * min(1.0, _SAMPLE_ROWS / max(n_rows, 1))
+    return min(wanted, max(4, int(_MOST_LEAVES / max(leaves, 1.0))))
 
 
 def row_weights(training: Training) -> Floats:

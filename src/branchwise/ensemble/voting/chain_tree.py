@@ -31,10 +31,9 @@ class ChainTrees:
         self._index = {column.name: at for at, column in enumerate(schema.columns)}
         self._coverage = coverage
         self._weights = weights
-
-    def constant(self) -> Tree:
-        """Return the tree of no rule, a single node."""
-        return self.of_rule((), 0.0)
+        self._all_one = bool((weights == 1.0).all())
+        #: The tree of no rule, a single node.
+        self.constant = self.of_rule((), 0.0)
 
     def of_rule(self, conditions: Sequence[Condition], vote: float) -> Tree:
         """Return the tree of a rule whose vote is added where all conditions hold."""
@@ -92,8 +91,11 @@ class ChainTrees:
 
     def _amounts(self, rows: Mask) -> tuple[float, float]:
         """Return the weight and the number of rows."""
+        n_rows = float(np.count_nonzero(rows))
+        if self._all_one:
+            return n_rows, n_rows
         # Sorted, so that the sum does not depend on the order of rows.
-        return float(np.sort(self._weights[rows]).sum()), float(np.count_nonzero(rows))
+        return float(np.sort(self._weights[rows]).sum()), n_rows
 
 
 def _branches(condition: Condition, column: Column) -> tuple[int, list[list[int]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,8 +19,11 @@ from branchwise.ensemble.voting.chain_tree import ChainTrees
 from branchwise.ensemble.voting.vote_selection import VoteSelection
 from branchwise.ensemble.voting.vote_sums import vote_sums
 from branchwise.grow.counts import add_up
-from branchwise.rules.generalise import Coverage, rows_of
+from branchwise.rules.generalise import Coverage
 from branchwise.tree.tree import Tree
+
+#: Rules are found in a random sample of so many rows where there are more.
+_MOST_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -43,34 +46,53 @@ def voting_trees(
     progress: TreeProgress | None = None,
 ) -> VotingTrees:
     """Find the rules, and make trees of them."""
-    recipe, training = samples.recipe, samples.training
-    target, n_classes = training.target.astype(np.intp), len(schema.classes)
-    weights = row_weights(training)
+    recipe, training, n_classes = samples.recipe, samples.training, len(schema.classes)
     initial = initial_margins(
-        "log_loss", training.target.astype(np.float64), weights, n_classes
+        "log_loss",
+        training.target.astype(np.float64),
+        row_weights(training),
+        n_classes,
     )
-    pool = candidate_rules(samples, schema, threads, progress)
-    sums = vote_sums(pool.sets, pool.labels, target, weights, _scores(initial))
-    selection = VoteSelection(sums, len(pool), len(target), float(recipe.rule_cost))
+    judged = _judged(samples)
+    pool = candidate_rules(judged, schema, threads, progress)
+    sums = vote_sums(
+        pool.sets,
+        pool.labels,
+        judged.training.target.astype(np.intp),
+        row_weights(judged.training),
+        _scores(initial),
+    )
+    selection = VoteSelection(sums, pool.sets, float(recipe.rule_cost))
     selection.run(recipe.max_rules)
-    counted = np.zeros(len(target)) + (weights > 0)
+    coverage = Coverage(schema.columns, training.data)
+    target = training.target.astype(np.intp)
+    counted = np.zeros(len(target)) + (row_weights(training) > 0)
     whole = add_up(target, counted, n_classes)
     chains = ChainTrees(
         schema,
-        Coverage(schema.columns, training.data),
+        coverage,
         np.ones(len(target)) if training.weights is None else training.weights,
     )
     trees: list[Tree] = []
     rule_cases: list[Floats] = []
     for rule, vote in _rounds(selection, pool.labels, n_classes):
         if rule is None:
-            trees.append(chains.constant())
+            trees.append(chains.constant)
             rule_cases.append(whole)
             continue
         trees.append(chains.of_rule(pool.conditions[rule], vote))
-        rows = rows_of(pool.sets[rule])
+        rows = coverage.covered(pool.conditions[rule])
         rule_cases.append(add_up(target[rows], counted[rows], n_classes))
     return VotingTrees(trees, initial, np.array(rule_cases))
+
+
+def _judged(samples: Samples) -> Samples:
+    """Return the rows that rules are found in and chosen by: all, or a sample."""
+    if len(samples.order) <= _MOST_ROWS:
+        return samples
+    drawn = replace(samples.recipe, bootstrap=False, max_samples=_MOST_ROWS)
+    rows = replace(samples, recipe=drawn).rows(0)
+    return replace(samples, training=samples.training.take(rows))
 
 
 def _scores(initial: Floats) -> Floats:

@@ -10,12 +10,13 @@ of all chosen rules are adjusted.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.ensemble.voting.vote_sums import NativeVoteSums, VoteSums
+from branchwise.rules.generalise import Bits
 
 #: Votes are held near 0 as by so many rows of which half are of a rule's class: this
 #: is added to second derivatives.
@@ -26,9 +27,10 @@ _LARGEST_STEP = 3.0
 _PER_CHOSEN = 8
 #: Rules that are looked at for each that may be chosen.
 _LOOKED_AT = 16
-#: Rules whose vote saves less than this share of the charge are left out until no
-#: other rule is worth its charge.
-_NEAR = 0.5
+#: All rules are looked at again once so many times as many are chosen.
+_GROWTH = 1.5
+#: In between, those that saved most before: at least so many.
+_FEWEST_LOOKED_AT = 256
 #: Votes that change by less are adjusted no more.
 _SMALL_STEP = 0.01
 _MOST_SWEEPS = 50
@@ -40,30 +42,43 @@ class VoteSelection:
     """Chooses rules, the most useful first, and adjusts their votes."""
 
     def __init__(
-        self, sums: VoteSums | NativeVoteSums, n_rules: int, n_rows: int, cost: float
+        self, sums: VoteSums | NativeVoteSums, sets: Sequence[Bits], cost: float
     ) -> None:
         self._sums = sums
-        self._n_rows = n_rows
-        self._n_rules = n_rules
-        self._charge = cost * math.log(max(n_rules, 2))
+        self._sets = sets
+        self._n_rules = len(sets)
+        self._charge = cost * math.log(max(len(sets), 2))
         self.rules: list[int] = []
         self.votes: list[float] = []
 
     def run(self, max_rules: int | None) -> None:
-        """Choose rules until none is worth its charge."""
+        """Choose rules until none is worth its charge.
+
+        A vote mostly lowers what other rules would save. So most of the time only those
+        are looked at that saved most before; all of them from time to time, and before
+        the choice ends.
+        """
         most = self._n_rules if max_rules is None else max_rules
         every: Ints = np.arange(self._n_rules)
-        near = every
+        saved: Floats = np.zeros(self._n_rules)
+        next_scan = 0
         while len(self.rules) < most:
-            first, second, saved = self._savings(near)
-            if not self._choose(near, first, second, saved, most - len(self.rules)):
-                if near is every:
-                    break
-                near = every
-                continue
-            self._adjust()
-            # Few rules that are not worth half their charge become useful later.
-            near = near[saved > _NEAR * self._charge]
+            scans_all = len(self.rules) >= next_scan
+            near = every
+            if scans_all:
+                next_scan = int(_GROWTH * len(self.rules)) + 1
+            else:
+                n_near = _LOOKED_AT * len(self.rules) // _PER_CHOSEN
+                order = np.argsort(-saved, kind="stable")
+                near = order[: max(n_near, _FEWEST_LOOKED_AT)]
+            first, second, saved[near] = self._savings(near)
+            wanted = most - len(self.rules)
+            if self._choose(near, first, second, saved[near], wanted):
+                self._adjust()
+            elif scans_all:
+                break
+            else:
+                next_scan = 0
         for _ in range(_MOST_SWEEPS):
             if self._adjust() < _SMALL_STEP:
                 break
@@ -87,16 +102,17 @@ class VoteSelection:
         worth = saved > self._charge
         worth[np.isin(rules, self.rules)] = False
         order: Ints = np.flatnonzero(worth)
+        if not len(order):
+            return False
         order = order[np.argsort(-saved[order], kind="stable")]
         most = min(most, max(1, len(self.rules) // _PER_CHOSEN))
-        touched: NDArray[np.bool_] = np.zeros(self._n_rows, dtype=bool)
+        touched = np.zeros_like(self._sets[0])
         n_chosen = 0
         for at in order[: _LOOKED_AT * most].tolist():
             rule = int(rules[at])
-            rows = self._sums.rows(rule)
-            if touched[rows].any():
+            if (touched & self._sets[rule]).any():
                 continue
-            touched[rows] = True
+            touched |= self._sets[rule]
             step = min(float(first[at] / (second[at] + RIDGE)), _LARGEST_STEP)
             self._sums.vote(rule, step)
             self.rules.append(rule)
