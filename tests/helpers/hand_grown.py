@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from branchwise.errors import BranchwiseError
 from branchwise.recipe import C45, CART, ID3, Recipe
@@ -45,6 +46,18 @@ NUMBERS: dict[str, Recipe] = {
     ),
     "regression values": replace(ID3, criterion="variance", max_depth=3),
 }
+
+
+#: Recipes that are always tested; the others are slow tests.
+QUICK = ("id3", "c4.5", "c4.5 bins", "cart surrogates", "cart alpha", "regression")
+
+
+def by_recipe() -> list[Any]:
+    """Return the names of all recipes as parameters of a test."""
+    return [
+        name if name in QUICK else pytest.param(name, marks=pytest.mark.slow)
+        for name in (*RECIPES, *NUMBERS)
+    ]
 
 
 def table(

@@ -13,13 +13,13 @@ from branchwise import DataError, ParameterError, Recipe, fit_tree, grow_by_hand
 from branchwise.fit import not_wanted
 from branchwise.recipe import C45, CART, ID3
 from branchwise.studio.nodes import one_node
-from hand_grown import NUMBERS, ORDER, RECIPES, options, table
+from hand_grown import NUMBERS, ORDER, RECIPES, by_recipe, options, table
 
 
 @pytest.mark.parametrize("name", ["id3", "c4.5", "cart", "c4.5 groups", "cart p-value"])
 def test_figures_are_those_of_the_worked_solution(name):
     recipe = RECIPES[name]
-    rows = table(300, 1, missing=True)
+    rows = table(150, 1, missing=True)
     model = fit_tree(rows, "y", recipe, on_finding=not_wanted, order=ORDER)
     worked = model.steps(rows.drop(columns="y"), rows.y, node=0).nodes[0]
     session = grow_by_hand(rows, "y", recipe, order=ORDER)
@@ -46,10 +46,10 @@ def previewed(session, node, candidate):
     return session.preview(node, candidate.column, groups=candidate.groups)
 
 
-@pytest.mark.parametrize("name", [*RECIPES, *NUMBERS])
+@pytest.mark.parametrize("name", by_recipe())
 def test_a_preview_has_the_figures_of_a_candidate(name):
     recipe = {**RECIPES, **NUMBERS}[name]
-    rows = table(200, 2, missing=True, numbers=name in NUMBERS)
+    rows = table(120, 2, missing=True, numbers=name in NUMBERS)
     session = grow_by_hand(rows, "y", recipe, **options(rows))
     session.split("/", "e")
     for node in ("/", "/1"):

@@ -47,7 +47,7 @@ def played(seed, n_steps, path):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_sessions_replay(seed, tmp_path):
-    played(seed, 12, tmp_path)
+    played(seed, 8, tmp_path)
 
 
 @pytest.mark.slow
