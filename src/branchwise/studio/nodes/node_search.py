@@ -54,6 +54,7 @@ class NodeSearch:
                 "another node, or prune the split above it."
             )
         self._counts, self._cases, self.recipe = counts, cases, recipe
+        self._threads = counts.search_threads(cases)
         #: The class weights, or moments, and the cases of the node.
         self.level = level
 
@@ -62,7 +63,7 @@ class NodeSearch:
     ) -> NodeLevelSearch:
         counts, recipe, level = self._counts, self.recipe, self.level
         n_cases, weight, impurity_sums_at = counts.references(recipe)
-        source: Any = CountedOnce(engine, counts.labels, counts.search_threads)
+        source: Any = CountedOnce(engine, counts.labels, self._threads)
         if by_rank:
             source.count_all(counts.rows.n_classes)
         searched = columns
@@ -81,7 +82,8 @@ class NodeSearch:
     @cached_property
     def exact(self) -> NodeLevelSearch:
         """The search in numbers and codes as they are, for splits that are given."""
-        if self.search.columns is self._counts.columns:
+        searched = self.__dict__.get("search")
+        if searched is not None and searched.columns is self._counts.columns:
             return self.search
         engine = self._counts.engine.below(self._cases)
         return self._search_in(engine, self._counts.columns, by_rank=False)
@@ -89,7 +91,7 @@ class NodeSearch:
     @cached_property
     def found(self) -> Verdicts:
         """The best split of every column."""
-        self.search.score_all(self._counts.search_threads)
+        self.search.score_all(self._threads)
         return verdicts(self.search)
 
     def best(self, column: int) -> Splits | None:
@@ -114,6 +116,8 @@ class NodeSearch:
 
     def _completed(self, splits: Splits, in_codes: bool) -> Splits:
         """Return a split in numbers and codes, with its surrogates."""
+        if in_codes and self.recipe.missing != "surrogate":
+            return splits
         counts, search = self._counts, self.search
         if not in_codes:
             numbers = counts.thresholds_in_numbers(splits.threshold, splits.column)

@@ -26,6 +26,7 @@ from branchwise.engines.memory import Training, with_number_kinds
 from branchwise.engines.memory_engine import Cases, MemoryEngine, countable_column
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.grow import grow, recount, references
+from branchwise.grow.native_kernel import WORTH_SHARING
 from branchwise.grow.protocol import Level, Levels, prescribed_splits
 from branchwise.prune.error_based import Recount
 from branchwise.recipe import Recipe, unpruned
@@ -89,9 +90,10 @@ class RowCounts:
         """The codes of the classes, as the compiled kernel counts them."""
         return self.rows.target.astype(np.uint32)
 
-    @property
-    def search_threads(self) -> int:
-        """The threads that candidates are searched for in: two if there are cores."""
+    def search_threads(self, cases: Cases) -> int:
+        """Return the threads to search for candidates in: two for many rows."""
+        if len(cases.row) * len(self.columns) < WORTH_SHARING:
+            return 1
         return max(self.threads, min(2, n_threads(-1)))
 
     def references(self, recipe: Recipe) -> References:
