@@ -75,7 +75,7 @@ class Figures:
     def mean(self, name: str) -> float:
         """Return the mean of a loss over test rows, or that of leaves over folds."""
         amounts = getattr(self, name)
-        if not amounts:
+        if not amounts or (name == "leaves" and not any(amounts)):
             return float("nan")
         return sum(amounts) / (len(amounts) if name == "leaves" else sum(self.rows))
 
@@ -112,7 +112,7 @@ def losses(model: Any, X: Any, y: Any, classes: list[str]) -> tuple[float, float
 
 
 def size(model: Any) -> int:
-    """Return the leaves of a tree, or the number of rules."""
+    """Return the leaves of a tree, or the number of rules; 0 for a forest."""
     tree = getattr(getattr(model, "model_", model), "tree", None)
     if tree is not None:
         return int(tree.n_leaves)

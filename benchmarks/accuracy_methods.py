@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from branchwise import fit_tree
+from branchwise import RandomForestClassifier, fit_tree
 from branchwise.ensemble.fit import fit_ensemble
 from branchwise.recipe import C45, CART, Recipe
 from branchwise.recipe.ensemble_recipe import rules_recipe
@@ -53,6 +53,7 @@ METHODS: dict[str, Fit] = {
     "CART": tree(CART),
     "CART 1-SE": tree(replace(PRUNED, ccp_alpha="1-se")),
     "CART best": tree(replace(PRUNED, ccp_alpha="best")),
+    "forest": estimator(lambda: RandomForestClassifier(random_state=0, n_jobs=1)),
     "rules": rules,
 }
 #: Names of recorded programs, as parity.py names their figures.
