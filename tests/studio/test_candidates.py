@@ -385,3 +385,22 @@ def test_a_recipe_survives_as_text():
     exec(session.script(), space)
     assert space["model"] == session.model
     assert space["session"].recipe == replace(recipe, max_depth=2)
+
+
+def test_no_node_is_left_without_rows():
+    rows = pd.DataFrame(
+        {
+            "a": [1.0, 1.0, 2.0, 2.0, np.nan, np.nan],
+            "c": list("pqppqr"),
+            "y": list("xyxyxy"),
+        }
+    )
+    session = grow_by_hand(rows, "y", replace(CART, missing="largest"))
+    session.split("/", "a", threshold=1)
+    session.set_missing("/", 1)
+    session.split("/1", "c", values=True)
+    with pytest.raises(ParameterError, match="would leave node '/1/1' without rows"):
+        session.set_missing("/", 0)
+    session.prune("/1")
+    session.set_missing("/", 0)
+    assert session.model.tree.case_counts.tolist() == [6, 4, 2]

@@ -38,6 +38,7 @@ from branchwise.studio.nodes.node_paths import (
     is_below,
     joined,
     number_of,
+    paths,
 )
 from branchwise.studio.nodes.node_search import NodeSearch
 from branchwise.studio.nodes.row_counts import RowCounts
@@ -96,6 +97,17 @@ class Editor:
     def apply(self, state: State, action: Action) -> State:
         """Return the state after an action; raise where it cannot be done."""
         number_of(state.tree, action.node)
+        after = self._applied(state, action)
+        empty = np.flatnonzero(after.tree.cases <= 0)
+        if len(empty):
+            raise ParameterError(
+                f"{action.do} at node {action.node!r} would leave node "
+                f"{paths(after.tree)[int(empty[0])]!r} without rows, and a model has "
+                "no such nodes. Prune the split above it before."
+            )
+        return after
+
+    def _applied(self, state: State, action: Action) -> State:
         match action:
             case Split():
                 return self._split(state, action)
