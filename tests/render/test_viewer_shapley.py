@@ -40,7 +40,7 @@ const found = models.map(({ data, rows }) => {
 });
 process.stdout.write(JSON.stringify(found));
 """
-SCRIPTS = ("tree.js", "decide.js", "shapley.js")
+SCRIPTS = ("walk.js", "tree.js", "decide.js", "shapley.js")
 
 
 def of_the_page(models: list[tuple[Model, Any]]) -> list[Any]:

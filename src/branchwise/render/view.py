@@ -257,6 +257,7 @@ _ASSETS = "render/assets"
 #: The scripts are one module, joined in this order.
 SCRIPTS = (
     "dom.js",
+    "walk.js",
     "tree.js",
     "dates.js",
     "numbers.js",

@@ -18,6 +18,7 @@ _VIEWER = "render/assets"
 #: The scripts, joined in this order; those of the viewer draw the tree.
 SCRIPTS = (
     f"{_VIEWER}/dom.js",
+    f"{_VIEWER}/walk.js",
     f"{_ASSETS}/tree.js",
     f"{_VIEWER}/numbers.js",
     f"{_VIEWER}/predictions.js",

@@ -1,5 +1,14 @@
 // Arrow keys lead through the tree; Enter and Space open and close it.
 
+const VIEW_KEYS = {
+  "/": () => query.focus(),
+  "?": () => byId("keys").showModal(),
+  "+": () => zoomBy(1.25),
+  "=": () => zoomBy(1.25),
+  "-": () => zoomBy(0.8),
+  0: () => fit(true),
+  "*": () => setDepth(TREE.maxDepth),
+};
 // What the arrows mean where the tree grows down.
 const TURNED = {
   ArrowDown: "ArrowRight",
@@ -43,4 +52,16 @@ function onTreeKey(event) {
   event.preventDefault();
   if (acts) openOrClose(state.selected, true);
   else if (to !== null) select(to, true);
+}
+
+/** The help: all keys, and what the mouse does. */
+function fillHelp(mouse) {
+  const rows = KEYS.map(([key, words]) => tableRow(h("kbd", {}, key), h("td", {}, words)));
+  const dialog = byId("keys");
+  dialog.append(
+    h("h2", {}, "Keys"),
+    h("table", {}, h("tbody", {}, rows)),
+    muted(mouse),
+    button("Close", () => dialog.close()),
+  );
 }

@@ -16,13 +16,7 @@ const KEYS = [
   ["?", "this help"],
 ];
 const ANYWHERE = {
-  "/": () => query.focus(),
-  "?": () => byId("keys").showModal(),
-  "+": () => zoomBy(1.25),
-  "=": () => zoomBy(1.25),
-  "-": () => zoomBy(0.8),
-  0: () => fit(true),
-  "*": () => setDepth(TREE.maxDepth),
+  ...VIEW_KEYS,
   t: () => openTab("case", true),
   r: turn,
   p: switchPanel,
@@ -42,16 +36,9 @@ function onKey(event) {
 }
 
 function buildHelp() {
-  const rows = KEYS.map(([key, words]) => tableRow(h("kbd", {}, key), h("td", {}, words)));
-  const dialog = byId("keys");
   const mouse =
     "Wheel or pinch to zoom, drag to move. A click selects a node, its round button or a " +
     "double click opens it. The wider a line, the more " +
     `${WEIGHTED ? "weight takes" : "cases take"} it.`;
-  dialog.append(
-    h("h2", {}, "Keys"),
-    h("table", {}, h("tbody", {}, rows)),
-    muted(mouse),
-    button("Close", () => dialog.close()),
-  );
+  fillHelp(mouse);
 }

@@ -90,25 +90,6 @@ function listenForPrinting() {
   });
 }
 
-function listenForClicks() {
-  const itemAt = (event) => event.target.closest(".card")?.dataset.item;
-  host.addEventListener("click", (event) => {
-    const item = itemAt(event);
-    if (item === undefined) return;
-    if (Number(item) < 0 || event.target.closest(".knob")) openOrClose(Number(item), true);
-    else select(Number(item), true);
-  });
-  host.addEventListener("dblclick", (event) => {
-    const item = itemAt(event);
-    if (Number(item) >= 0 && !event.target.closest(".knob")) openOrClose(Number(item), true);
-  });
-  document.addEventListener("keydown", onKey);
-  document.addEventListener("click", (event) => {
-    const to = event.target.closest("[data-goto]");
-    if (to) select(Number(to.dataset.goto));
-  });
-}
-
 function start() {
   followTheSystem();
   root.dataset.direction = state.direction;
@@ -119,7 +100,8 @@ function start() {
   draw();
   tellWhere(0);
   showNode(0);
-  for (const listen of [listenForMoves, listenForSearch, listenForPrinting, listenForClicks]) listen();
+  for (const listen of [listenForMoves, listenForSearch, listenForPrinting]) listen();
+  listenForClicks();
   listenForSize();
   // For tests and other scripts.
   const queries = { decide, refusal, arrivalsOf, exampleOf, find, impurityOf, shapleyOf };

@@ -94,3 +94,23 @@ function followTheSystem() {
   dark.addEventListener("change", follow);
   follow();
 }
+
+/** What clicks and keys do; a page may choose cards in a way of its own. */
+function listenForClicks(choose = (item) => select(item, true)) {
+  const itemAt = (event) => event.target.closest(".card")?.dataset.item;
+  host.addEventListener("click", (event) => {
+    const item = itemAt(event);
+    if (item === undefined) return;
+    if (Number(item) < 0 || event.target.closest(".knob")) openOrClose(Number(item), true);
+    else choose(Number(item));
+  });
+  host.addEventListener("dblclick", (event) => {
+    const item = itemAt(event);
+    if (Number(item) >= 0 && !event.target.closest(".knob")) openOrClose(Number(item), true);
+  });
+  document.addEventListener("keydown", onKey);
+  document.addEventListener("click", (event) => {
+    const to = event.target.closest("[data-goto]");
+    if (to) select(Number(to.dataset.goto));
+  });
+}

@@ -74,12 +74,6 @@ function readLeafValues(tree, data) {
   }
 }
 
-function sum(numbers) {
-  let total = 0;
-  for (const number of numbers) total += number;
-  return total;
-}
-
 /** The training weight of each class at a node. */
 function classWeights(node) {
   if (!DATA.weights.pairs) return DATA.weights[node];
@@ -109,25 +103,6 @@ function codesOf(node) {
 
 function columnOf(node) {
   return DATA.columns[TREE.column[node]];
-}
-
-function childrenOf(node) {
-  return range(TREE.firstChild[node], TREE.nChildren[node]);
-}
-
-function range(first, length) {
-  return Array.from({ length }, (_, at) => first + at);
-}
-
-function isLeaf(node) {
-  return TREE.nChildren[node] === 0;
-}
-
-/** The nodes from the root to a node. */
-function wayTo(node) {
-  const way = [];
-  for (let at = node; at >= 0; at = TREE.parent[at]) way.push(at);
-  return way.reverse();
 }
 
 /** Entropy, Gini impurity or variance of a node. */

@@ -19,13 +19,7 @@ const KEYS = [
   ["?", "this help"],
 ];
 const ANYWHERE = {
-  "/": () => query.focus(),
-  "?": () => byId("keys").showModal(),
-  "+": () => zoomBy(1.25),
-  "=": () => zoomBy(1.25),
-  "-": () => zoomBy(0.8),
-  0: () => fit(true),
-  "*": () => setDepth(TREE.maxDepth),
+  ...VIEW_KEYS,
   c: () => goToCandidates(),
   g: () => byId("grow-level").click(),
   G: () => byId("grow-all").click(),
@@ -60,15 +54,8 @@ function onKey(event) {
 }
 
 function buildHelp() {
-  const rows = KEYS.map(([key, words]) => tableRow(h("kbd", {}, key), h("td", {}, words)));
-  const dialog = byId("keys");
   const mouse =
     "Wheel or pinch to zoom, drag to move. A click selects a node, its round button or a double " +
     "click opens it. Drag the threshold of a number, and values between branches.";
-  dialog.append(
-    h("h2", {}, "Keys"),
-    h("table", {}, h("tbody", {}, rows)),
-    muted(mouse),
-    button("Close", () => dialog.close()),
-  );
+  fillHelp(mouse);
 }

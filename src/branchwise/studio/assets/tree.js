@@ -93,12 +93,6 @@ function readNumbers(records) {
   }
 }
 
-function sum(numbers) {
-  let total = 0;
-  for (const number of numbers) total += number;
-  return total;
-}
-
 function classWeights(node) {
   return TREE.records[node].weights;
 }
@@ -110,25 +104,6 @@ function classCases(node) {
 
 function columnOf(node) {
   return { name: TREE.records[node].column };
-}
-
-function childrenOf(node) {
-  return range(TREE.firstChild[node], TREE.nChildren[node]);
-}
-
-function range(first, length) {
-  return Array.from({ length }, (_, at) => first + at);
-}
-
-function isLeaf(node) {
-  return TREE.nChildren[node] === 0;
-}
-
-/** The nodes from the root to a node. */
-function wayTo(node) {
-  const way = [];
-  for (let at = node; at >= 0; at = TREE.parent[at]) way.push(at);
-  return way.reverse();
 }
 
 /** The server phrases conditions. */

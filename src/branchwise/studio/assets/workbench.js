@@ -43,25 +43,6 @@ function showMisfits() {
   byId("banner").append("What no longer fits this table:", h("ul", {}, lines));
 }
 
-function listenForClicks() {
-  const itemAt = (event) => event.target.closest(".card")?.dataset.item;
-  host.addEventListener("click", (event) => {
-    const item = itemAt(event);
-    if (item === undefined) return;
-    if (Number(item) < 0 || event.target.closest(".knob")) openOrClose(Number(item), true);
-    else selectCard(Number(item));
-  });
-  host.addEventListener("dblclick", (event) => {
-    const item = itemAt(event);
-    if (Number(item) >= 0 && !event.target.closest(".knob")) openOrClose(Number(item), true);
-  });
-  document.addEventListener("keydown", onKey);
-  document.addEventListener("click", (event) => {
-    const to = event.target.closest("[data-goto]");
-    if (to) select(Number(to.dataset.goto));
-  });
-}
-
 /** A card that is clicked is what the panel is about. */
 function selectCard(item) {
   if (shownTab.name !== "node") openTab("node");
@@ -79,7 +60,8 @@ function showSessionScreen() {
   draw();
   tellWhere(0);
   showNode(0);
-  for (const listen of [listenForMoves, listenForSearch, listenForClicks, listenForSize]) listen();
+  for (const listen of [listenForMoves, listenForSearch, listenForSize]) listen();
+  listenForClicks(selectCard);
   followers.push(() => offered.clear(), showBar, refreshNode, refreshTab, followWithScore);
   followWithScore();
 }
