@@ -150,8 +150,11 @@ nb::object sums_of(const VoteSums& sums, nb::handle rules) {
     Array<double> found(2 * some.size());
     {
         ReleasedGil released;
-        for (size_t i = 0; i < some.size(); ++i)
-            sums.add_up(size_t(some[i]), found[i], found[some.size() + i]);
+        if (sums.n_entries(some) > 2 * sums.n_terms())
+            sums.add_up_many(some, found.data(), found.data() + some.size());
+        else
+            for (size_t i = 0; i < some.size(); ++i)
+                sums.add_up(size_t(some[i]), found[i], found[some.size() + i]);
     }
     if (some.size() == 0) return own(std::move(found), 0);
     return own(std::move(found), 2, some.size());

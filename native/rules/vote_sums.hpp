@@ -61,18 +61,43 @@ class VoteSums {
     // The sums of a rule: of first and of second derivatives.
     void add_up(size_t rule, double& first, double& second) const {
         const auto label = size_t(labels_[rule]);
-        // Unsigned, as sums of what is not a number may overflow.
-        uint64_t firsts = 0, seconds = 0;
+        Terms sum{0, 0};
         for (size_t i = first_[rule]; i < first_[rule + 1]; ++i) {
-            const size_t row = rows_[i];
-            const double share = powers_[row * n_classes_ + label] / total_[row];
-            const double own = size_t(target_[row]) == label ? 1.0 : 0.0;
-            firsts += uint64_t(std::llrint(weights_[row] * (own - share)));
-            seconds += uint64_t(std::llrint(weights_[row] * (share * (1.0 - share))));
+            const Terms terms = terms_of(rows_[i], label);
+            sum.first += terms.first;
+            sum.second += terms.second;
         }
-        first = double(int64_t(firsts));
-        second = double(int64_t(seconds));
+        first = double(int64_t(sum.first));
+        second = double(int64_t(sum.second));
     }
+
+    // The same of many rules: the terms of each row and class are rounded once for all
+    // rules. `firsts` and `seconds` have a number for each rule.
+    void add_up_many(const Span<const int64_t>& rules, double* firsts, double* seconds) const {
+        std::vector<Terms> terms(target_.size() * n_classes_);
+        for (size_t row = 0; row < target_.size(); ++row)
+            for (size_t label = 0; label < n_classes_; ++label)
+                terms[label * target_.size() + row] = terms_of(row, label);
+        for (size_t at = 0; at < rules.size(); ++at) {
+            const auto rule = size_t(rules[at]);
+            const Terms* own = terms.data() + size_t(labels_[rule]) * target_.size();
+            Terms sum{0, 0};
+            for (size_t i = first_[rule]; i < first_[rule + 1]; ++i) {
+                sum.first += own[rows_[i]].first;
+                sum.second += own[rows_[i]].second;
+            }
+            firsts[at] = double(int64_t(sum.first));
+            seconds[at] = double(int64_t(sum.second));
+        }
+    }
+
+    // The number of rows that some rules cover, all together, and of terms of all rows.
+    size_t n_entries(const Span<const int64_t>& rules) const {
+        size_t n = 0;
+        for (const int64_t rule : rules) n += first_[size_t(rule) + 1] - first_[size_t(rule)];
+        return n;
+    }
+    size_t n_terms() const { return target_.size() * n_classes_; }
 
     // Multiply the exponentials of the scores of a rule's class.
     void vote(size_t rule, double factor) {
@@ -87,6 +112,18 @@ class VoteSums {
     }
 
   private:
+    // Unsigned, as sums of what is not a number may overflow.
+    struct Terms {
+        uint64_t first, second;
+    };
+
+    Terms terms_of(size_t row, size_t label) const {
+        const double share = powers_[row * n_classes_ + label] / total_[row];
+        const double own = size_t(target_[row]) == label ? 1.0 : 0.0;
+        return {uint64_t(std::llrint(weights_[row] * (own - share))),
+                uint64_t(std::llrint(weights_[row] * (share * (1.0 - share))))};
+    }
+
     std::vector<int64_t> labels_, target_;
     std::vector<double> weights_;
     size_t n_classes_;
