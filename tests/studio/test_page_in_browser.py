@@ -441,6 +441,23 @@ def test_a_case_and_the_rows_of_a_node(studio, loans):
     assert "found" in page.text_content("#hits")
 
 
+def test_the_positive_class_has_its_share_and_lift(studio, loans):
+    page = started(studio, loans)
+    in_node(page, {"do": "grow"})
+    page.click("#node-1")
+    assert "yes: 16.7\N{NO-BREAK SPACE}%, lift 0.23" in page.text_content(
+        "#panel-node .head"
+    )
+    page.click("#tab-nodes")
+    page.select_option("#panel-nodes select", "positive")
+    shares = page.evaluate(
+        "[...document.querySelectorAll('#panel-nodes tbody tr')]"
+        ".map((row) => parseFloat(row.cells[4].textContent))"
+    )
+    assert len(shares) > 2
+    assert shares == sorted(shares, reverse=True)
+
+
 def test_teaching(studio, loans):
     page = started(studio, loans)
     page.click("#tab-session")

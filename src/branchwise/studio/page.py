@@ -35,6 +35,7 @@ SCRIPTS = (
     f"{_ASSETS}/candidates.js",
     f"{_ASSETS}/preview.js",
     f"{_ASSETS}/threshold.js",
+    f"{_ASSETS}/positive_class.js",
     f"{_ASSETS}/groups.js",
     f"{_ASSETS}/recipe.js",
     f"{_ASSETS}/node_actions.js",

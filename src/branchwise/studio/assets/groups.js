@@ -43,12 +43,6 @@ function groupEditor(path, candidate, spread) {
   return [muted(hint), tools, list, h("div", { class: "exact" }, commit), preview.element];
 }
 
-/** The positive class; without one, the last. */
-function watchedClass() {
-  const at = (OPENED.class_values ?? []).indexOf(OPENED.positive);
-  return at < 0 ? DATA.classes.length - 1 : at;
-}
-
 /** Two branches: values whose share of a class is above that of all, and the others. */
 function aroundAverage(values, counts) {
   const label = watchedClass();

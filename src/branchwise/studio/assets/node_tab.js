@@ -39,6 +39,7 @@ function nodeHead(node, record) {
     h("p", { class: "kicker" }, `${leaf ? "Leaf" : "Node"} ${node}, path ${record.path}`),
     h("h2", { class: "prediction" }, dot, bdi(predictionOf(node))),
     muted(supportOf(node), leaf ? "" : ", if it stopped here"),
+    positiveName() && muted(positiveWords(node)),
     record.locked && muted("Locked: growing and refitting keep this part."),
     record.note && h("p", { class: "note" }, bdi(record.note)),
   );
