@@ -46,7 +46,7 @@ trees = {
 scores = compare_trees(trees, train, test)
 
 # %%
-# Five leaves do nearly as well as any.
+# Seven leaves do nearly as well as any.
 
 small = trees["CART, 1-se price"].model_
 print(small)
@@ -131,7 +131,7 @@ picture
 # %%
 # ## Who bears the errors?
 #
-# The tree of five leaves splits on neither sex nor race, and yet treats women and men
+# The tree of seven leaves splits on neither sex nor race, and yet treats women and men
 # differently: of those who do earn more it finds fewer women.
 
 said = np.array(small.predict(test.X)) == ">50K"
@@ -160,5 +160,5 @@ figures = {
 gallery = {
     **{name: (score.leaves, score.test) for name, score in scores.items()},
     **{f"probabilities of {name}": pair for name, pair in trusted.items()},
-    **{f"found by five leaves, {sex}": share for sex, share in found.items()},
+    **{f"found by seven leaves, {sex}": share for sex, share in found.items()},
 }

@@ -172,13 +172,13 @@ def test_notes_go_to_standard_error(votes):
             [WEATHER, "-t", "play", "--compare", "id3,c5"],
             (
                 "--compare names 'c5'. The algorithms are 'id3', 'c4.5', 'cart', "
-                "'forest', 'boosted', 'gradient', 'sklearn'"
+                "'forest', 'boosted', 'gradient', 'rules', 'sklearn'"
             ),
         ),
         (
             [WEATHER, "-t", "play", "--compare", "id3", "--regression"],
             (
-                "The algorithms are 'cart', 'forest', 'gradient', 'sklearn', "
+                "The algorithms are 'cart', 'forest', 'gradient', 'rules', 'sklearn', "
                 "'baseline' with --regression."
             ),
         ),

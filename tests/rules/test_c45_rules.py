@@ -76,7 +76,8 @@ def test_4_the_gain_of_a_cut_is_lowered_by_the_choice_there_was():
     masses = ImpuritySums64(20.0, whole=True)
     candidates = cuts.candidates(np.zeros((1, 2)), False, masses)
     scores = Criterion("gain_ratio").score(candidates, masses)
-    best = best_penalised(cuts, scores, candidates, masses, by_ratio=True)
+    n_cuts = np.array([len(cuts.node)])
+    best = best_penalised(cuts, scores, candidates, masses, n_cuts, by_ratio=True)
     assert best.threshold.positioned(np.arange(20.0), "midpoint") == [9.5]
     assert best.gain[0] == pytest.approx(0.796, abs=5e-4)
 
