@@ -178,7 +178,7 @@ def test_notes_go_to_standard_error(votes):
         (
             [WEATHER, "-t", "play", "--compare", "id3", "--regression"],
             (
-                "The algorithms are 'cart', 'forest', 'gradient', 'rules', 'sklearn', "
+                "The algorithms are 'cart', 'forest', 'gradient', 'sklearn', "
                 "'baseline' with --regression."
             ),
         ),
