@@ -359,6 +359,7 @@ def test_limits_are_checked():
 # ---- what travels -------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_comes_here_does_not_grow_with_the_rows(client, monkeypatch):
     recipe = replace(ID3, max_depth=3)
     sizes = {}

@@ -103,6 +103,7 @@ def test_duckdb_grows_the_same_trees(name, tmp_path):
     check(path, read(path), replace(recipe, max_depth=3), weighted)
 
 
+@pytest.mark.slow
 def test_duckdb_grows_the_same_trees_with_temporary_tables(tmp_path):
     for seed, name in enumerate(["c4.5", "cart, surrogates", "regression, divided"]):
         columns, recipe, weighted = case(seed + 1, name, 60)

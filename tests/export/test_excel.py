@@ -458,6 +458,7 @@ def check_several(ensembles, n_rows=60):
 
 
 @needs_libreoffice
+@pytest.mark.slow
 def test_ensembles_that_were_fitted():
     X, y = mixed(100)
     forests = (
