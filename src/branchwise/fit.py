@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -311,10 +311,10 @@ def _findings_of(
     if len(tree) > 1 and tree.case_counts[0] < _FEW_ROWS:
         return []
     from branchwise.train.fit_findings import fit_findings  # noqa: PLC0415  (rare)
-    from branchwise.train.missing_totals import totals_in_rows  # noqa: PLC0415
+    from branchwise.train.missing_totals import RowTotals  # noqa: PLC0415
 
     if isinstance(source, MemoryTable):
-        totals_of = partial(totals_in_rows, source.rows)
+        totals_of = RowTotals(source.rows)
     return fit_findings(schema, tree, model.recipe, totals_of)
 
 

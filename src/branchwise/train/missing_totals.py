@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,25 +107,52 @@ def columns_to_count(schema: Schema, tree: Tree, recipe: Recipe) -> list[int]:
     return missing
 
 
-def totals_in_rows(training: Training, index: int) -> MissingTotals | None:
-    """Count the rows in memory."""
-    column, cells = training.columns[index], training.data.data[index]
-    missing = np.isnan(cells) if column.is_numeric else cells == column.missing_code
-    weights = training.weights
-    weight = np.ones(len(missing)) if weights is None else weights
-    target: Any = training.target
-    side = missing.astype(np.intp)
-    if training.n_classes:
-        cell = side * training.n_classes + target
-        flat = np.bincount(cell, weight, minlength=2 * training.n_classes)
-        totals: Floats = flat.astype(np.float64).reshape(2, -1)
-        return MissingTotals.of_classes(totals, len(missing))
-    centre = target.mean()
-    centred = target - centre
-    sums = [np.bincount(side, weight * w, minlength=2) for w in (1, centred)]
-    squares = np.bincount(side, weight * centred**2, minlength=2)
-    moments = np.stack([*sums, squares], axis=1)
-    return MissingTotals.of_numbers(moments, centre, len(missing))
+class RowTotals:
+    """The totals of columns, counted from rows in memory.
+
+    Only rows with a missing value are gone through: known values have what these
+    leave of all rows.
+    """
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+
+    def __call__(self, index: int) -> MissingTotals | None:
+        """Return the totals of a column; None if its values are all of one kind."""
+        column, cells = self._training.columns[index], self._training.data.data[index]
+        is_missing = (
+            np.isnan(cells) if column.is_numeric else cells == column.missing_code
+        )
+        n_rows, rows = len(cells), np.flatnonzero(is_missing)
+        if len(rows) in (0, n_rows):
+            return None
+        missing = self._sums(rows)
+        totals = np.stack([self._whole - missing, missing])
+        if self._training.n_classes:
+            return MissingTotals.of_classes(totals, n_rows)
+        return MissingTotals.of_numbers(totals, self._centre, n_rows)
+
+    @cached_property
+    def _whole(self) -> Floats:
+        """The totals of all rows."""
+        return self._sums(slice(None))
+
+    @cached_property
+    def _centre(self) -> float:
+        """A number near those to predict, so that squares lose no digits."""
+        return float(np.mean(self._training.target))
+
+    def _sums(self, rows: Any) -> Floats:
+        """Return weights of classes, or weight, sum and sum of squares of numbers."""
+        training = self._training
+        target: Any = training.target[rows]
+        weights = None if training.weights is None else training.weights[rows]
+        if training.n_classes:
+            found = np.bincount(target, weights, minlength=training.n_classes)
+            return found.astype(np.float64)
+        weight = np.ones(len(target)) if weights is None else weights
+        centred = target - self._centre
+        return np.array([weight.sum(), weight @ centred, weight @ centred**2])
 
 
 class EngineTotals:
