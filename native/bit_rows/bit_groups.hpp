@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <tuple>
 #include <type_traits>
 #include <vector>
@@ -50,11 +51,12 @@ class BitGroups {
                        const Count* counts) {
         hopeful_ = columns;
         if (bounded_) {
-            if (plain_ && hopeful_.size() <= few_to_halve)
+            const bool plain = is_plain(node);
+            if (plain && hopeful_.size() <= few_to_halve)
                 for (uint32_t j : hopeful_) bounds_[j] = -no_score;
             else
                 bound_columns(node, counts);
-            if (plain_) {
+            if (plain) {
                 halve_columns(node, counts);
                 if (hopeful_.size() == 1 && halves_[hopeful_[0]].sure && problem_.min_gain <= 0) {
                     group_halves(halves_[hopeful_[0]]);
@@ -118,9 +120,11 @@ class BitGroups {
 
     // A value of a column, for two classes: its rows, and how many are of the last class.
     struct Share {
-        double share, of_last, size;
-        uint32_t value;
+        double of_last, size;
     };
+
+    // Whether values are halved as plain numbers.
+    bool is_plain(const BitNode& node) const { return plain_ && node.n < most_rows_for_keys; }
 
     bool tells_missing(size_t j) const { return layout_[j].values == problem_.columns[j].n_codes; }
     bool has_missing(size_t j, const ValueTable& table) const {
@@ -255,22 +259,19 @@ class BitGroups {
         double best = no_score, second = no_score, n_left = 0, last_left = 0;
         uint64_t left = 0, best_left = 0;
         for (size_t i = 0; i + 1 < n_values; ++i) {
-            n_left += shares_[i].size;
-            last_left += shares_[i].of_last;
-            left |= uint64_t(1) << shares_[i].value;
+            const uint64_t value = sorted_[i] & value_mask;
+            n_left += shares_[value].size;
+            last_left += shares_[value].of_last;
+            left |= uint64_t(1) << value;
             if (std::min(n_left, n - n_left) < fewest_) continue;
             const double apart = last_left * n - n_left * of_last;
             const double score = apart * apart / (n_left * (n - n_left));
-            if (score > best) {
-                second = best;
-                best = score;
-                best_left = left;
-            } else {
-                second = std::max(second, score);
-            }
+            second = std::max(second, std::min(best, score));
+            best_left = score > best ? left : best_left;
+            best = std::max(best, score);
         }
         const double drop = 2 * best / n;
-        left |= uint64_t(1) << shares_[n_values - 1].value;
+        left |= uint64_t(1) << (sorted_[n_values - 1] & value_mask);
         const bool first_on_left = best_left & (left & (~left + 1));
         return {drop - correction(node, n_values), first_on_left ? left & ~best_left : best_left,
                 2 * second / n < drop - tolerance(node, drop)};
@@ -290,7 +291,8 @@ class BitGroups {
         uint32_t left = node.n, last_left = node.counts_of_class[1];
         size_t n = 0;
         const auto add = [&](uint32_t value, uint32_t last, uint32_t size) {
-            shares_[n] = {double(last) / double(size), double(last), double(size), value};
+            shares_[value] = {double(last), double(size)};
+            keys_[n] = key_of_share(double(last) / double(size), value);
             n += size > 0;
         };
         for (uint32_t v = 0; v + 1 < field.values; ++v) {
@@ -303,16 +305,35 @@ class BitGroups {
         return n;
     }
 
+    // Shares that differ have keys in their order, and equal ones in that of their values: those
+    // of less than 2^22 rows are more than 2^-44 apart, 46 bits of the fraction are left.
+    static constexpr uint64_t value_mask = Field::most_values - 1;
+    static constexpr size_t most_rows_for_keys = size_t(1) << 22;
+    static uint64_t key_of_share(double share, uint64_t value) {
+        uint64_t bits;
+        std::memcpy(&bits, &share, sizeof bits);
+        return (bits & ~value_mask) | value;
+    }
+
+    // The first `n` of keys_, into sorted_. The place of a key is the number of smaller ones, since
+    // what comparisons of a sort lead to could not be predicted.
     void sort_by_share(size_t n) {
-        const auto before = [](const Share& a, const Share& b) { return a.share < b.share; };
-        constexpr size_t few = 24;
-        if (n > few) return std::stable_sort(shares_, shares_ + n, before);
-        for (size_t i = 1; i < n; ++i) {
-            const Share moved = shares_[i];
-            size_t at = i;
-            for (; at > 0 && before(moved, shares_[at - 1]); --at) shares_[at] = shares_[at - 1];
-            shares_[at] = moved;
+        constexpr size_t few = 16;
+        if (n > few) {
+            std::copy_n(keys_, n, sorted_);
+            return std::sort(sorted_, sorted_ + n);
         }
+        uint32_t place[few] = {};
+        for (size_t i = 1; i < n; ++i) {
+            uint32_t at = 0;
+            for (size_t k = 0; k < i; ++k) {
+                const uint32_t is_smaller = keys_[k] < keys_[i];
+                at += is_smaller;
+                place[k] += 1 - is_smaller;
+            }
+            place[i] = at;
+        }
+        for (size_t i = 0; i < n; ++i) sorted_[place[i]] = keys_[i];
     }
 
     // ---- exact scores -----------------------------------------------------------
@@ -324,7 +345,7 @@ class BitGroups {
         size_t n = 0;
         if (problem_.average_gain) std::fill(candidates_.begin(), candidates_.end(), Candidate());
         for (; n < hopeful_.size(); ++n) {
-            if (bounded_ && !plain_) {
+            if (bounded_ && !is_plain(node)) {
                 bring_up(n);
                 const double bound = bounds_[hopeful_[n]] / node.scale.total;
                 if (top != no_score && bound < node.scale.least(top)) break;
@@ -429,7 +450,8 @@ class BitGroups {
     std::vector<double> bounds_;
     std::vector<Halves> halves_;
     std::tuple<std::vector<float>, std::vector<double>> squares_;  // by bit, divided by its rows
-    Share shares_[Field::most_values];
+    Share shares_[Field::most_values];                                // by value
+    uint64_t keys_[Field::most_values], sorted_[Field::most_values];  // of values by their shares
     ValueTable table_;
     Values<uint32_t> values_;
     std::vector<uint32_t> known_;  // by class

@@ -147,14 +147,17 @@ class TwoWayMover {
     void move_rows(const uint64_t* row, size_t n, size_t word, uint64_t told,
                    size_t any_stride) const {
         const size_t stride = fixed_stride ? fixed_stride : any_stride;
-        uint64_t* first = ends_[0].next;
-        uint64_t* second = ends_[1].next;
-        const size_t step = ends_[0].step, second_step = ends_[1].step;
+        auto first = reinterpret_cast<uintptr_t>(ends_[0].next);
+        auto second = reinterpret_cast<uintptr_t>(ends_[1].next);
+        const size_t step = ends_[0].step * sizeof(uint64_t);
+        const size_t second_step = ends_[1].step * sizeof(uint64_t);
         for (const uint64_t* const end = row + n * stride; row < end; row += stride) {
-            const bool is_told = row[word] & told;
-            copy_row(row, is_told ? second : first, stride);
-            first += is_told ? 0 : step;
-            second += is_told ? second_step : 0;
+            // All or no bits: of a condition, compilers make a branch, which is mispredicted.
+            const uintptr_t is_told = uintptr_t(0) - uintptr_t((row[word] & told) != 0);
+            const uintptr_t next = first ^ ((first ^ second) & is_told);
+            copy_row(row, reinterpret_cast<uint64_t*>(next), stride);
+            first += step & ~is_told;
+            second += second_step & is_told;
         }
     }
 
