@@ -10,11 +10,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <numeric>
 #include <tuple>
 #include <type_traits>
 #include <vector>
 
+#include "bit_rows/bit_halves.hpp"
 #include "bit_rows/bit_impurity.hpp"
 #include "core/categories.hpp"
 
@@ -31,10 +32,8 @@ class BitGroups {
           classes_(size_t(problem.n_classes)),
           line_(layout.n_pairs() * 128),
           bounded_(problem.takes_largest_gain()),
-          plain_(bounded_ && problem.branching == Branching::two_way && classes_ == 2 &&
-                 problem.criterion == Criterion::gini),
-          fewest_(std::max(
-              {problem.cases_in_leaf, problem.cases_in_branch, problem.weight_in_leaf, 1.0})),
+          plain_(ValueHalves::serve(problem)),
+          halver_(problem),
           entropy_(impurities),
           grouper_(problem, impurities),
           table_(layout, classes_) {
@@ -111,36 +110,21 @@ class BitGroups {
     }
 
   private:
-    // A column whose values are divided in two.
-    struct Halves {
-        double drop;      // what that takes away, less the correction, in units of weight
-        uint64_t second;  // the values of the second half, which has not got the first value
-        bool sure;        // no other halves are as good
-    };
-
-    // A value of a column, for two classes: its rows, and how many are of the last class.
-    struct Share {
-        double of_last, size;
-    };
-
     // Whether values are halved as plain numbers.
-    bool is_plain(const BitNode& node) const { return plain_ && node.n < most_rows_for_keys; }
+    bool is_plain(const BitNode& node) const { return plain_ && node.n < ValueHalves::most_rows; }
 
     bool tells_missing(size_t j) const { return layout_[j].values == problem_.columns[j].n_codes; }
     bool has_missing(size_t j, const ValueTable& table) const {
         return tells_missing(j) && table.sizes[layout_[j].values - 1] > 0;
     }
 
-    // How far a drop may be below the best of all, and still be one of the best: as an equal of
-    // an equal, and by what plain numbers are off.
     static double tolerance(const BitNode& node, double drop) {
-        return 4 * (std::fabs(drop) * tie + node.scale.resolution * node.scale.total) +
-               plain_error * double(node.n);
+        return ValueHalves::tolerance(node.n, noise(node), drop);
     }
+    static double noise(const BitNode& node) { return node.scale.resolution * node.scale.total; }
 
     // ---- bounds -----------------------------------------------------------------
 
-    static constexpr double plain_error = 1e-12;
     static constexpr size_t few_to_draw = 3;
     // So few columns are halved as quickly as bounded.
     static constexpr size_t few_to_halve = 5;
@@ -163,7 +147,7 @@ class BitGroups {
     template <typename Count>
     void bound_by_squares(const BitNode& node, const Count* counts) {
         using Real = std::conditional_t<sizeof(Count) == 1, float, double>;
-        const double off = double(node.n) * (sizeof(Real) == 4 ? 1e-5 : plain_error);
+        const double off = double(node.n) * (sizeof(Real) == 4 ? 1e-5 : ValueHalves::plain_error);
         // Of all bits at once, unless few columns are drawn.
         const bool few = few_to_draw * hopeful_.size() <= layout_.n_columns();
         auto& squares = std::get<std::vector<Real>>(squares_);
@@ -244,96 +228,23 @@ class BitGroups {
         std::sort(hopeful_.begin(), hopeful_.end());
     }
 
-    // Divide the values in the order of their shares. L rows, l of which are of the last class,
-    // on the left of N and n take away 2 (l N - n L)^2 / (L (N - L) N).
+    // Rows without a value have a branch of their own, which makes three.
     template <typename Count>
     Halves halve(const BitNode& node, size_t j, const Count* counts) {
-        const size_t n_values = find_shares(node, j, counts);
-        if (!n_values) {
-            const Candidate candidate = score(node, j, counts);
-            if (candidate.drop < 0) return {no_score, 0, false};
-            return {candidate.score * node.scale.total, 0, false};
-        }
-        sort_by_share(n_values);
-        const double n = node.n, of_last = node.counts_of_class[1];
-        double best = no_score, second = no_score, n_left = 0, last_left = 0;
-        uint64_t left = 0, best_left = 0;
-        for (size_t i = 0; i + 1 < n_values; ++i) {
-            const uint64_t value = sorted_[i] & value_mask;
-            n_left += shares_[value].size;
-            last_left += shares_[value].of_last;
-            left |= uint64_t(1) << value;
-            if (std::min(n_left, n - n_left) < fewest_) continue;
-            const double apart = last_left * n - n_left * of_last;
-            const double score = apart * apart / (n_left * (n - n_left));
-            second = std::max(second, std::min(best, score));
-            best_left = score > best ? left : best_left;
-            best = std::max(best, score);
-        }
-        const double drop = 2 * best / n;
-        left |= uint64_t(1) << (sorted_[n_values - 1] & value_mask);
-        const bool first_on_left = best_left & (left & (~left + 1));
-        return {drop - correction(node, n_values), first_on_left ? left & ~best_left : best_left,
-                2 * second / n < drop - tolerance(node, drop)};
-    }
-
-    double correction(const BitNode& node, size_t n_values) const {
-        return double(node.impurity) * impurities_.unit() *
-               corrected_share(problem_, n_values, double(node.n));
-    }
-
-    // Of the values that a node has; none if some rows have none, which have a branch of their own.
-    template <typename Count>
-    size_t find_shares(const BitNode& node, size_t j, const Count* counts) {
         const Field& field = layout_[j];
         const Count* of_last = counts + line_ + field.first_bit();
         const Count* sizes = of_last + line_;
-        uint32_t left = node.n, last_left = node.counts_of_class[1];
-        size_t n = 0;
-        const auto add = [&](uint32_t value, uint32_t last, uint32_t size) {
-            shares_[value] = {double(last), double(size)};
-            keys_[n] = key_of_share(double(last) / double(size), value);
-            n += size > 0;
-        };
-        for (uint32_t v = 0; v + 1 < field.values; ++v) {
-            add(v, of_last[v], sizes[v]);
-            left -= sizes[v];
-            last_left -= of_last[v];
+        if (tells_missing(j) && std::accumulate(sizes, sizes + field.values - 1, 0u) < node.n) {
+            const Candidate candidate = score(node, j, counts);
+            Halves found;
+            if (candidate.drop >= 0) found.drop = candidate.score * node.scale.total;
+            return found;
         }
-        if (left && tells_missing(j)) return 0;
-        add(field.values - 1, last_left, left);
-        return n;
-    }
-
-    // Shares that differ have keys in their order, and equal ones in that of their values: those
-    // of less than 2^22 rows are more than 2^-44 apart, 46 bits of the fraction are left.
-    static constexpr uint64_t value_mask = Field::most_values - 1;
-    static constexpr size_t most_rows_for_keys = size_t(1) << 22;
-    static uint64_t key_of_share(double share, uint64_t value) {
-        uint64_t bits;
-        std::memcpy(&bits, &share, sizeof bits);
-        return (bits & ~value_mask) | value;
-    }
-
-    // The first `n` of keys_, into sorted_. The place of a key is the number of smaller ones, since
-    // what comparisons of a sort lead to could not be predicted.
-    void sort_by_share(size_t n) {
-        constexpr size_t few = 16;
-        if (n > few) {
-            std::copy_n(keys_, n, sorted_);
-            return std::sort(sorted_, sorted_ + n);
-        }
-        uint32_t place[few] = {};
-        for (size_t i = 1; i < n; ++i) {
-            uint32_t at = 0;
-            for (size_t k = 0; k < i; ++k) {
-                const uint32_t is_smaller = keys_[k] < keys_[i];
-                at += is_smaller;
-                place[k] += 1 - is_smaller;
-            }
-            place[i] = at;
-        }
-        for (size_t i = 0; i < n; ++i) sorted_[place[i]] = keys_[i];
+        const uint32_t n_of_last = node.counts_of_class[1];
+        const size_t n_values = halver_.read(field, sizes, of_last, node.n, n_of_last);
+        const double less = double(node.impurity) * impurities_.unit() *
+                            corrected_share(problem_, n_values, double(node.n));
+        return halver_.best(node.n, n_of_last, noise(node), less);
     }
 
     // ---- exact scores -----------------------------------------------------------
@@ -437,7 +348,7 @@ class BitGroups {
     const size_t line_;
     const bool bounded_;   // whether columns have bounds
     const bool plain_;     // and groups scores as plain numbers
-    const double fewest_;  // cases of a branch
+    ValueHalves halver_;
     const BitEntropy entropy_;
     Grouper<uint32_t> grouper_;
 
@@ -450,8 +361,6 @@ class BitGroups {
     std::vector<double> bounds_;
     std::vector<Halves> halves_;
     std::tuple<std::vector<float>, std::vector<double>> squares_;  // by bit, divided by its rows
-    Share shares_[Field::most_values];                                // by value
-    uint64_t keys_[Field::most_values], sorted_[Field::most_values];  // of values by their shares
     ValueTable table_;
     Values<uint32_t> values_;
     std::vector<uint32_t> known_;  // by class

@@ -25,6 +25,7 @@
 #include "bit_rows/bit_blocks.hpp"
 #include "bit_rows/bit_counts.hpp"
 #include "bit_rows/bit_groups.hpp"
+#include "bit_rows/bit_halves.hpp"
 #include "bit_rows/bit_impurity.hpp"
 #include "bit_rows/bit_layout.hpp"
 #include "bit_rows/bit_members.hpp"
@@ -91,6 +92,8 @@ class BitGrower : public Grower {
           pure_columns_(problem, layout_),
           values_(problem, impurities, layout_),
           groups_(problem, impurities, layout_),
+          halves_serve_(ValueHalves::serve(problem) && problem.min_gain <= 0),
+          halver_(problem),
           members_(layout_, classes_),
           table_(layout_, classes_) {
         small_counts_.resize((classes_ + 1) * line_);
@@ -131,7 +134,7 @@ class BitGrower : public Grower {
         while (!small_.empty()) {
             const Job next = small_.back();
             small_.pop_back();
-            split_node(next, small_);
+            if (!halves_serve_ || !split_in_halves(next, small_)) split_node(next, small_);
         }
     }
 
@@ -243,6 +246,70 @@ class BitGrower : public Grower {
         return none;
     }
 
+    // Split a small node in two by the first batch, if plain numbers are sure how; returns whether
+    // they are.
+    bool split_in_halves(const Job& job, std::vector<Job>& stack) {
+        const double n = double(job.n), of_last = weights_of(job.node)[1];
+        const double noise = double(impurities_.noise(n)) * impurities_.unit();
+        Job below = job;
+        Halves best;
+        size_t column = none;
+        double second = no_score;
+        draws_.begin(job.key);
+        for (uint32_t j : draws_.next()) {
+            if (!below.alive.has(j)) continue;
+            if (tells_missing(j)) return false;  // which may have a third branch
+            const size_t n_values = halver_.read(layout_[j], members_, job.members);
+            if (n_values < 2) {
+                below.alive.drop(j);
+                continue;
+            }
+            const double less = corrected_share(problem_, n_values, n);
+            if (less == 0 && halver_.is_pure() && pure_columns_.serves(job.n)) {
+                carry_out_halves(job, below, j, halver_.pure(), stack);
+                return true;
+            }
+            const Halves found =
+                halver_.best(n, of_last, noise, less > 0 ? less * impurity_of(job) : 0);
+            second = std::max(second, std::min(best.drop, found.drop));
+            if (found.drop <= best.drop) continue;
+            best = found;
+            column = j;
+        }
+        const double least = best.drop - ValueHalves::tolerance(n, noise, best.drop);
+        if (column == none || !best.sure || second >= least) return false;
+        carry_out_halves(job, below, column, best, stack);
+        return true;
+    }
+
+    double impurity_of(const Job& job) const {
+        const double* weights = weights_of(job.node);
+        const uint32_t counts[2] = {uint32_t(weights[0]), uint32_t(weights[1])};
+        return double(impurities_.impurity(problem_.criterion, counts, 2, uint32_t(job.n))) *
+               impurities_.unit();
+    }
+
+    void carry_out_halves(const Job& job, Job& below, size_t j, const Halves& halves,
+                          std::vector<Job>& stack) {
+        const uint64_t right = members_.with_values(layout_[j], job.members, halves.second);
+        const uint64_t rows[2] = {job.members & ~right, right};
+        values_of_branch_[0] = halves.first;
+        values_of_branch_[1] = halves.second;
+        n_branches_ = 2;
+        for (size_t b = 0; b < 2; ++b) {
+            branches_[b] = b;
+            members_of_branch_[b] = rows[b];
+            table_.sizes[b] = uint32_t(__builtin_popcountll(rows[b]));
+            for (size_t c = 0; c < 2; ++c)
+                table_.cells[b * 2 + c] =
+                    uint32_t(__builtin_popcountll(rows[b] & members_.of_class(c)));
+        }
+        below.depth = job.depth + 1;
+        const int64_t first = add_nodes(n_branches_);
+        record_split_on(job, j, false, first);
+        record_children(job, below, first, false, stack);
+    }
+
     void count_pure(const BitNode& node, size_t j, const uint64_t* node_rows) {
         table_.count(layout_[j], node, node_rows, stride_);
         if (grouped_) groups_.group_pure(node, j, table_);
@@ -326,6 +393,15 @@ class BitGrower : public Grower {
         const BranchOfRow branch_of_row{layout_[j], grouped_ ? groups_.branch_of() : nullptr};
         if (job.members) members_.divide(branch_of_row, job.members, members_of_branch_);
 
+        const size_t before = stack.size();
+        record_children(job, below, first, own, stack);
+        if (stack.size() > before && !job.members)
+            move_rows(job, branch_of_row, node_rows, stack.data() + before, stack.size() - before);
+    }
+
+    // Those that are open are added to the stack, so that the first is split first.
+    void record_children(const Job& job, Job& below, int64_t first, bool own,
+                         std::vector<Job>& stack) {
         size_t begin = job.begin;
         const size_t before = stack.size();
         for (size_t branch = 0; branch < n_branches_; ++branch) {
@@ -342,10 +418,7 @@ class BitGrower : public Grower {
             }
             begin += table_.sizes[at];
         }
-        if (stack.size() == before) return;
         std::reverse(stack.begin() + std::ptrdiff_t(before), stack.end());
-        if (!job.members)
-            move_rows(job, branch_of_row, node_rows, stack.data() + before, stack.size() - before);
     }
 
     // To the children that are open.
@@ -437,6 +510,8 @@ class BitGrower : public Grower {
     const PureColumns pure_columns_;
     BitValues values_;
     BitGroups groups_;
+    const bool halves_serve_;  // for small nodes
+    ValueHalves halver_;
     Members members_;  // of the small node whose subtree is grown
 
     // Scratch, kept between nodes.

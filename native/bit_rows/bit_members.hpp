@@ -37,6 +37,29 @@ class Members {
         return before;
     }
 
+    uint64_t of_class(size_t c) const { return of_class_[c]; }
+
+    // visit(value, rows) for the rows of every value of a column.
+    template <typename Visit>
+    void each_value(const Field& field, uint64_t rows, const Visit& visit) const {
+        const uint64_t* sets = &of_bit_[field.first_bit()];
+        for (uint32_t v = 0; v + 1 < field.values; ++v) {
+            visit(v, sets[v] & rows);
+            rows &= ~sets[v];
+        }
+        visit(field.values - 1, rows);
+    }
+
+    // The rows that have one of some values.
+    uint64_t with_values(const Field& field, uint64_t rows, uint64_t values) const {
+        const uint64_t* sets = &of_bit_[field.first_bit()];
+        const uint64_t has_last = values >> (field.values - 1) & 1;
+        // The last value has no set of its own.
+        uint64_t told = has_last ? ~values & field.mask : values, found = 0;
+        for (; told; told &= told - 1) found |= sets[__builtin_ctzll(told)];
+        return rows & (has_last ? ~found : found);
+    }
+
     // Count the values of a column, to where lines of counts have them.
     void count(const Field& field, uint64_t members, const std::vector<size_t>& classes,
                size_t line, uint8_t* counts) const {

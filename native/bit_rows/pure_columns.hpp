@@ -22,6 +22,9 @@ class PureColumns {
                  std::max({problem.cases_in_leaf, problem.cases_in_branch,
                            problem.weight_in_leaf}) <= 1) {}
 
+    // Whether the first of them is the best split of a node of so many rows, if that gains enough.
+    bool serves(size_t n) const { return serve_ && n <= small_node; }
+
     // Whether a column is one of them, from counts: counts[class * line + bit], those after the
     // last class of all.
     template <typename Count>
@@ -93,7 +96,7 @@ class PureColumns {
     static constexpr size_t small_node = 48;
 
     bool serves(const BitNode& node) const {
-        if (!serve_ || node.n > small_node || !node.scale.enough(node.impurity)) return false;
+        if (!serves(node.n) || !node.scale.enough(node.impurity)) return false;
         return problem_.branching != Branching::two_way || node.classes.size() <= 2;
     }
 

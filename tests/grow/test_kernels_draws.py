@@ -144,6 +144,38 @@ def check_bit_rows(seeds, monkeypatch):
         same_classes(problem, drawn, shared_out(seed, monkeypatch), seed)
 
 
+def halves_problem(seed):
+    """Two classes by Gini in two branches: values are halved as plain numbers."""
+    columns, data, labels, _, grid, _ = bit_rows_problem(seed)
+    rng = np.random.default_rng([seed, 6])
+    labels = labels % 2
+    if rng.random() < 0.3:  # rows that are alike, so that splits tie
+        cells = tuple(cells % 3 for cells in data.data)
+        data = Columns(data.n_rows, cells)
+    if rng.random() < 0.3:  # the last value is that of missing ones
+        columns = [replace(column, has_missing=True) for column in columns]
+        lost = [rng.random(data.n_rows) < 0.2 for _ in columns]
+        cells = tuple(
+            np.where(gone, column.missing_code, cells).astype(np.uint8)
+            for column, cells, gone in zip(columns, data.data, lost, strict=True)
+        )
+        data = Columns(data.n_rows, cells)
+    recipe = replace(
+        CART,
+        missing="branch",
+        min_samples_leaf=int(rng.choice([1, 1, 1, 3])),
+        min_gain=float(rng.choice([0, 0, 0, 0.01])),
+    )
+    return columns, data, labels, 2, grid, recipe
+
+
+def check_halves(seeds, monkeypatch):
+    for seed in seeds:
+        problem = halves_problem(seed)
+        drawn = random_draws(np.random.default_rng([seed, 5]), len(problem[0]), False)
+        same_classes(problem, drawn, shared_out(seed, monkeypatch), seed)
+
+
 def check_random_splits_of_classes(seeds, monkeypatch):
     check_classes(seeds, monkeypatch, random_splits=True)
 
@@ -156,6 +188,7 @@ CHECKS = [
     check_classes,
     check_numbers,
     check_bit_rows,
+    check_halves,
     check_random_splits_of_classes,
     check_random_splits_of_numbers,
 ]

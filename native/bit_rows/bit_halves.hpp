@@ -1,0 +1,174 @@
+// The values of a column in two halves, for two classes and gini, as plain numbers.
+//
+// In the order of how many of their rows are of the last class, the best halves are a first part
+// and the rest. Plain numbers tell which part it is, unless another is as good but for rounding.
+
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "bit_rows/bit_members.hpp"
+#include "core/choose.hpp"
+
+namespace branchwise {
+
+// A column whose values are divided in two.
+struct Halves {
+    double drop = no_score;  // what that takes away, less the correction, in units of weight
+    uint64_t first = 0;      // the values of the first half, which has the first value
+    uint64_t second = 0;     // and those of the other
+    bool sure = false;       // no other halves are as good
+};
+
+class ValueHalves {
+  public:
+    static constexpr double plain_error = 1e-12;
+    // Shares of values are told apart in nodes of fewer rows.
+    static constexpr size_t most_rows = size_t(1) << 22;
+
+    explicit ValueHalves(const Problem& problem)
+        : fewest_(std::max(
+              {problem.cases_in_leaf, problem.cases_in_branch, problem.weight_in_leaf, 1.0})) {}
+
+    static bool serve(const Problem& problem) {
+        return problem.takes_largest_gain() && problem.branching == Branching::two_way &&
+               problem.n_classes == 2 && problem.criterion == Criterion::gini;
+    }
+
+    // How far a drop may be below the best of all, and still be one of the best: as an equal of
+    // an equal, and by what plain numbers are off. `noise`: of sums of impurities.
+    static double tolerance(double n, double noise, double drop) {
+        return 4 * (std::fabs(drop) * tie + noise) + plain_error * n;
+    }
+
+    // Take in the values of a column: all rows of each but the last, and those of the last class.
+    // Returns how many values have rows.
+    template <typename Count>
+    size_t read(const Field& field, const Count* sizes, const Count* of_last, uint32_t n,
+                uint32_t n_of_last) {
+        begin();
+        for (uint32_t v = 0; v + 1 < field.values; ++v) {
+            add(v, sizes[v], of_last[v]);
+            n -= sizes[v];
+            n_of_last -= of_last[v];
+        }
+        add(field.values - 1, n, n_of_last);
+        return n_values_;
+    }
+
+    // The same of a set of rows.
+    size_t read(const Field& field, const Members& members, uint64_t rows) {
+        begin();
+        members.each_value(field, rows, [&](uint32_t value, uint64_t those) {
+            add(value, size_of(those), size_of(those & members.of_class(1)));
+        });
+        return n_values_;
+    }
+
+    // Whether every value has rows of one class only.
+    bool is_pure() const { return !mixed_; }
+    Halves pure() const {
+        const bool last_first = of_last_ & (seen_ & (~seen_ + 1));
+        Halves found;
+        found.first = last_first ? of_last_ : seen_ & ~of_last_;
+        found.second = seen_ & ~found.first;
+        found.sure = true;
+        return found;
+    }
+
+    // The best halves of what was read. L rows, l of which are of the last class, on the left of N
+    // and n take away 2 (l N - n L)^2 / (L (N - L) N); `less` is subtracted.
+    Halves best(double n, double of_last, double noise, double less) {
+        sort();
+        double best = no_score, second = no_score, n_left = 0, last_left = 0;
+        uint64_t left = 0, best_left = 0;
+        for (size_t i = 0; i + 1 < n_values_; ++i) {
+            const uint64_t value = sorted_[i] & value_mask;
+            n_left += values_[value].size;
+            last_left += values_[value].of_last;
+            left |= uint64_t(1) << value;
+            if (std::min(n_left, n - n_left) < fewest_) continue;
+            const double apart = last_left * n - n_left * of_last;
+            const double score = apart * apart / (n_left * (n - n_left));
+            second = std::max(second, std::min(best, score));
+            best_left = score > best ? left : best_left;
+            best = std::max(best, score);
+        }
+        const double drop = 2 * best / n;
+        const bool first_on_left = best_left & (seen_ & (~seen_ + 1));
+        Halves found;
+        found.drop = drop - less;
+        found.first = first_on_left ? best_left : seen_ & ~best_left;
+        found.second = seen_ & ~found.first;
+        found.sure = 2 * second / n < drop - tolerance(n, noise, drop);
+        return found;
+    }
+
+  private:
+    static constexpr uint64_t value_mask = Field::most_values - 1;
+
+    struct Value {
+        double size, of_last;
+    };
+
+    static uint32_t size_of(uint64_t rows) { return uint32_t(__builtin_popcountll(rows)); }
+
+    void begin() {
+        n_values_ = 0;
+        mixed_ = false;
+        seen_ = of_last_ = 0;
+    }
+
+    // Without a branch: which values have rows is anybody's guess.
+    void add(uint32_t value, uint32_t size, uint32_t of_last) {
+        values_[value] = {double(size), double(of_last)};
+        keys_[n_values_] = key_of_share(double(of_last) / double(size), value);
+        n_values_ += size > 0;
+        mixed_ |= (of_last > 0) & (of_last < size);
+        seen_ |= uint64_t(size > 0) << value;
+        of_last_ |= uint64_t(of_last > 0) << value;
+    }
+
+    // Shares that differ have keys in their order, and equal ones in that of their values: those
+    // of less than 2^22 rows are more than 2^-44 apart, 46 bits of the fraction are left.
+    static uint64_t key_of_share(double share, uint64_t value) {
+        uint64_t bits;
+        std::memcpy(&bits, &share, sizeof bits);
+        return (bits & ~value_mask) | value;
+    }
+
+    // keys_ into sorted_. The place of a key is the number of smaller ones: what comparisons of a
+    // sort lead to could not be predicted.
+    void sort() {
+        constexpr size_t few = 16;
+        const size_t n = n_values_;
+        if (n > few) {
+            std::copy_n(keys_, n, sorted_);
+            return std::sort(sorted_, sorted_ + n);
+        }
+        uint32_t place[few] = {};
+        for (size_t i = 1; i < n; ++i) {
+            uint32_t at = 0;
+            for (size_t k = 0; k < i; ++k) {
+                const uint32_t is_smaller = keys_[k] < keys_[i];
+                at += is_smaller;
+                place[k] += 1 - is_smaller;
+            }
+            place[i] = at;
+        }
+        for (size_t i = 0; i < n; ++i) sorted_[place[i]] = keys_[i];
+    }
+
+    const double fewest_;
+    size_t n_values_ = 0;
+    bool mixed_ = false;
+    uint64_t seen_ = 0, of_last_ = 0;        // values that have rows, and rows of the last class
+    Value values_[Field::most_values];       // by value
+    uint64_t keys_[Field::most_values + 1];  // of those with rows
+    uint64_t sorted_[Field::most_values];
+};
+
+}  // namespace branchwise
