@@ -38,7 +38,10 @@ template <typename W>
 class Grouper {
   public:
     Grouper(const Problem& problem, const Impurities& impurities)
-        : problem_(problem), impurities_(impurities), classes_(size_t(problem.n_classes)) {}
+        : problem_(problem),
+          impurities_(impurities),
+          classes_(size_t(problem.n_classes)),
+          plain_(problem.criterion == Criterion::gini && classes_ > 2) {}
 
     // The group of each value, that of the first value being 0; all in one group where no
     // grouping is admissible. `known` is the impurity of all values together, `outside` the
@@ -100,19 +103,24 @@ class Grouper {
         if (classes_ <= 2) {
             try_order(classes_ - 1);
         } else if (values_->count() <= all_groupings) {
-            for (uint32_t left = 1; left < uint32_t(1) << (values_->count() - 1); ++left)
-                try_side([&](size_t v) { return left >> v & 1; });
+            scores_.resize((size_t(1) << (values_->count() - 1)) - 1);
+            each_grouping([&](uint32_t left) { scores_[left - 1] = first_score(); });
         } else {
             for (size_t c = 0; c < classes_; ++c) try_order(c);
-            for (size_t one = 0; one < values_->count(); ++one)
-                try_side([&](size_t v) { return v == one; });
+            for (size_t one = 0; one < values_->count(); ++one) {
+                start_side();
+                add_to_side(one);
+                scores_.push_back(first_score());
+            }
         }
+        if (plain_) score_hopeful();
         const double top = *std::max_element(scores_.begin(), scores_.end());
         if (top == no_score) return;
         const double least = scale_->least(top);
-        take_side(size_t(
+        const size_t best = size_t(
             std::find_if(scores_.begin(), scores_.end(), [&](double s) { return s >= least; }) -
-            scores_.begin()));
+            scores_.begin());
+        for (size_t v = 0; v < values_->count(); ++v) group_[v] = !is_on_left(best, v);
     }
 
     void start_side() {
@@ -127,28 +135,102 @@ class Grouper {
         left_cases_ += cases_for_bars(problem_, values_->sizes[v], values_->cases[v]);
     }
 
-    void score_side() {
-        right_.resize(classes_);
-        for (size_t c = 0; c < classes_; ++c) right_[c] = all_[c] - left_[c];
+    void take_from_side(size_t v) {
+        for (size_t c = 0; c < classes_; ++c) left_[c] -= values_->cells[v * classes_ + c];
+        left_size_ -= values_->sizes[v];
+        left_cases_ -= cases_for_bars(problem_, values_->sizes[v], values_->cases[v]);
+    }
+
+    // visit(values) with every set of values on the left that has not got the last one. From one to
+    // the next, a single value comes or goes (Gray's code); sums are exact, so in any order.
+    template <typename Visit>
+    void each_grouping(const Visit& visit) {
+        start_side();
+        for (uint32_t step = 1, left = 0; step < uint32_t(1) << (values_->count() - 1); ++step) {
+            const auto v = size_t(__builtin_ctz(step));
+            left ^= uint32_t(1) << v;
+            if (left >> v & 1)
+                add_to_side(v);
+            else
+                take_from_side(v);
+            visit(left);
+        }
+    }
+
+    // Of what is on the left and the rest: what both sides keep, in plain numbers, where these
+    // leave few groupings to be scored exactly; otherwise its score.
+    double first_score() { return plain_ ? score_sides<true>() : score_sides<false>(); }
+
+    template <bool plain>
+    double score_sides() {
         const W right_size = all_size_ - left_size_;
         const double fewest = std::min(left_cases_, all_cases_ - left_cases_);
         if (fewest < problem_.cases_in_leaf || fewest < problem_.cases_in_branch ||
-            double(std::min(left_size_, right_size)) < problem_.weight_in_leaf) {
-            scores_.push_back(no_score);
-            return;
-        }
-        const bool ratio = problem_.criterion == Criterion::gain_ratio;
-        scores_.push_back(
-            score(impurity(left_.data(), left_size_) + impurity(right_.data(), right_size),
-                  ratio ? impurities_.x_log2_x(left_size_) + impurities_.x_log2_x(right_size) : 0));
+            double(std::min(left_size_, right_size)) < problem_.weight_in_leaf)
+            return no_score;
+        right_.resize(classes_);
+        for (size_t c = 0; c < classes_; ++c) right_[c] = all_[c] - left_[c];
+        return score_of<plain>(left_, left_size_, right_size);
     }
 
-    template <typename OnLeft>
-    void try_side(const OnLeft& on_left) {
-        start_side();
-        for (size_t v = 0; v < values_->count(); ++v)
-            if (on_left(v)) add_to_side(v);
-        score_side();
+    // Of what is on the left, and on the right in right_.
+    template <bool plain>
+    double score_of(const std::vector<W>& left, W left_size, W right_size) const {
+        return plain ? kept(left, left_size, right_size) : exact(left, left_size, right_size);
+    }
+
+    double exact(const std::vector<W>& left, W left_size, W right_size) const {
+        const bool ratio = problem_.criterion == Criterion::gain_ratio;
+        return score(impurity(left.data(), left_size) + impurity(right_.data(), right_size),
+                     ratio ? impurities_.x_log2_x(left_size) + impurities_.x_log2_x(right_size) : 0);
+    }
+
+    // The gini impurity of two sides is their weight less this.
+    double kept(const std::vector<W>& left, W left_size, W right_size) const {
+        double of_left = 0, of_right = 0;
+        const W *const on_left = left.data(), *const on_right = right_.data();
+        for (size_t c = 0, n = classes_; c < n; ++c) {
+            of_left += double(on_left[c]) * double(on_left[c]);
+            of_right += double(on_right[c]) * double(on_right[c]);
+        }
+        return of_left / double(left_size) + of_right / double(right_size);
+    }
+
+    // The least that sides keep which may be one of the best: as an equal of an equal, and by what
+    // plain numbers and impurities are off.
+    double least_kept(double top) const {
+        const auto terms = double(classes_ + 4);
+        return top - 4 * scale_->total * (tie + scale_->resolution) -
+               terms * (4 * impurities_.unit() + 1e-13 * scale_->total);
+    }
+
+    // Score the groupings that may be the best by plain numbers, and leave out the others.
+    void score_hopeful() {
+        const double top = *std::max_element(scores_.begin(), scores_.end());
+        if (top == no_score) return;
+        const double least = least_kept(top);
+        for (size_t i = 0; i < scores_.size(); ++i) {
+            if (scores_[i] < least) {
+                scores_[i] = no_score;
+                continue;
+            }
+            start_side();
+            for (size_t v = 0; v < values_->count(); ++v)
+                if (is_on_left(i, v)) add_to_side(v);
+            scores_[i] = score_sides<false>();
+        }
+    }
+
+    // Whether a value is on the left in a candidate, by its number.
+    bool is_on_left(size_t candidate, size_t v) const {
+        const size_t thresholds = values_->count() - 1;
+        if (candidate < n_orders_ * thresholds) {
+            const std::vector<uint32_t>& order = orders_[candidate / thresholds];
+            const auto last = order.begin() + std::ptrdiff_t(candidate % thresholds + 1);
+            return std::find(order.begin(), last, uint32_t(v)) != last;
+        }
+        candidate -= n_orders_ * thresholds;
+        return n_orders_ > 0 ? v == candidate : (candidate + 1) >> v & 1;
     }
 
     // Threshold the values in the order of their shares of a class.
@@ -159,7 +241,7 @@ class Grouper {
         start_side();
         for (size_t i = 0; i + 1 < values_->count(); ++i) {
             add_to_side(order[i]);
-            score_side();
+            scores_.push_back(first_score());
         }
     }
 
@@ -180,20 +262,6 @@ class Grouper {
         if (n > few)
             std::stable_sort(order.begin(), order.end(),
                              [&](uint32_t a, uint32_t b) { return share_[a] < share_[b]; });
-    }
-
-    // The groups of a candidate, by its number.
-    void take_side(size_t candidate) {
-        const size_t thresholds = values_->count() - 1;
-        if (candidate < n_orders_ * thresholds) {
-            const std::vector<uint32_t>& order = orders_[candidate / thresholds];
-            for (size_t i = candidate % thresholds + 1; i < order.size(); ++i) group_[order[i]] = 1;
-            return;
-        }
-        candidate -= n_orders_ * thresholds;
-        const bool singles = n_orders_ > 0;
-        for (size_t v = 0; v < values_->count(); ++v)
-            group_[v] = singles ? v != candidate : !(((candidate + 1) >> v) & 1);
     }
 
     // ---- groups of any number ---------------------------------------------------
@@ -331,6 +399,7 @@ class Grouper {
     const Problem& problem_;
     const Impurities& impurities_;
     const size_t classes_;
+    const bool plain_;  // groupings, which are many, are compared as plain numbers first
     const Values<W>* values_ = nullptr;
     const Scale* scale_ = nullptr;
     int64_t known_ = 0, outside_ = 0;

@@ -171,8 +171,8 @@ class LearnedGrouper : public Grouper<W> {
     // A grouping: the values up to a position of an order are on the left, or those of a set, or
     // one value alone.
     struct Sides {
-        enum Kind { order, set, single } kind;
-        uint32_t which;
+        enum Kind { order, set, single } kind = order;
+        uint32_t which = 0;
         uint32_t position = 0;
         W left_size = 0;
         double scores[2] = {no_score, no_score};  // with missing cases on the left, on the right
@@ -193,8 +193,8 @@ class LearnedGrouper : public Grouper<W> {
 
     void choose(int32_t& missing_to) {
         find_candidates();
-        double top = no_score;
-        for (const Sides& sides : candidates_) top = std::max(top, sides.best());
+        if (this->plain_) score_hopeful();
+        const double top = best_score();
         if (top == no_score) return;
         const double least = this->scale_->least(top);
         const Sides& best = *std::find_if(candidates_.begin(), candidates_.end(),
@@ -210,6 +210,25 @@ class LearnedGrouper : public Grouper<W> {
         missing_to = int32_t(score >= this->scale_->least(best.best()) ? larger : !larger);
     }
 
+    double best_score() const {
+        double top = no_score;
+        for (const Sides& sides : candidates_) top = std::max(top, sides.best());
+        return top;
+    }
+
+    void score_hopeful() {
+        const double top = best_score();
+        if (top == no_score) return;
+        const double least = this->least_kept(top);
+        const auto hopeless = [&](const Sides& sides) { return sides.best() < least; };
+        candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), hopeless),
+                          candidates_.end());
+        for (Sides& sides : candidates_) {
+            put_on_left(sides);
+            set_scores<false>(sides);
+        }
+    }
+
     void find_candidates() {
         const size_t n = this->values_->count();
         candidates_.clear();
@@ -217,12 +236,17 @@ class LearnedGrouper : public Grouper<W> {
         if (this->classes_ <= 2) {
             try_order(this->classes_ - 1);
         } else if (n <= all_groupings) {
-            for (uint32_t left = 1; left < uint32_t(1) << (n - 1); ++left)
-                try_set({Sides::set, left});
+            candidates_.resize((size_t(1) << (n - 1)) - 1);
+            this->each_grouping([&](uint32_t left) {
+                candidates_[left - 1] = first_scored({Sides::set, left});
+            });
         } else {
             for (size_t c = 0; c < this->classes_; ++c) try_order(c);
         }
-        for (uint32_t one = 0; one < n; ++one) try_set({Sides::single, one});
+        for (uint32_t one = 0; one < n; ++one) {
+            put_on_left({Sides::single, one});
+            candidates_.push_back(first_scored({Sides::single, one}));
+        }
     }
 
     void try_order(size_t label) {
@@ -234,23 +258,33 @@ class LearnedGrouper : public Grouper<W> {
         this->start_side();
         for (uint32_t i = 0; i + 1 < order.size(); ++i) {
             this->add_to_side(order[i]);
-            add_candidate({Sides::order, which, i});
+            candidates_.push_back(first_scored({Sides::order, which, i}));
         }
     }
 
-    void try_set(const Sides& sides) {
+    void put_on_left(const Sides& sides) {
         this->start_side();
         for (size_t v = 0; v < this->values_->count(); ++v)
             if (is_on_left(sides, v)) this->add_to_side(v);
-        add_candidate(sides);
     }
 
-    void add_candidate(Sides sides) {
+    Sides first_scored(Sides sides) {
+        if (this->plain_)
+            set_scores<true>(sides);
+        else
+            set_scores<false>(sides);
+        return sides;
+    }
+
+    // Of what is on the left.
+    template <bool plain>
+    void set_scores(Sides& sides) {
         sides.left_size = this->left_size_;
-        for (const bool on_right : {false, true}) sides.scores[on_right] = score_with(on_right);
-        candidates_.push_back(sides);
+        for (const bool on_right : {false, true})
+            sides.scores[on_right] = score_with<plain>(on_right);
     }
 
+    template <bool plain>
     double score_with(bool on_right) {
         const W sizes[] = {
             W(this->left_size_ + (on_right ? W(0) : missing_.size)),
@@ -264,10 +298,7 @@ class LearnedGrouper : public Grouper<W> {
             this->right_[c] -= this->left_[c];
             (on_right ? this->right_[c] : joined_[c]) += (*missing_.weights)[c];
         }
-        const auto& impurities = this->impurities_;
-        return this->score(this->impurity(joined_.data(), sizes[0]) +
-                               this->impurity(this->right_.data(), sizes[1]),
-                           impurities.x_log2_x(sizes[0]) + impurities.x_log2_x(sizes[1]));
+        return this->template score_of<plain>(joined_, sizes[0], sizes[1]);
     }
 
     MissingCases<W> missing_;
