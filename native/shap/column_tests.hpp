@@ -120,8 +120,8 @@ class ColumnTests {
 
     // What becomes of rows at a test. `lookup` has a table for each column that says "stops here"
     // for every code, and does so again afterwards.
-    void find_outcomes(uint32_t node, uint32_t turn, const ShapRows& rows,
-                       const std::vector<Member>& members,
+    template <typename Members>
+    void find_outcomes(uint32_t node, uint32_t turn, const ShapRows& rows, const Members& members,
                        std::vector<std::vector<uint32_t>>& lookup,
                        std::vector<uint32_t>& outcomes) const {
         const uint32_t column = this->column(node, turn);
@@ -140,14 +140,15 @@ class ColumnTests {
                                           : tree_.threshold[node];
             const double* numbers = rows.numbers[column].data();
             for (size_t i = 0; i < members.size(); ++i) {
-                const double number = numbers[members[i].row];
+                const double number = numbers[row_of(members[i])];
                 outcomes[i] = number != number ? missing : table[number > threshold];
             }
         } else {
             table[values_[column]] = missing;
             table[values_[column] + 1] = unseen;
             const uint32_t* codes = rows.codes[column].data();
-            for (size_t i = 0; i < members.size(); ++i) outcomes[i] = table[codes[members[i].row]];
+            for (size_t i = 0; i < members.size(); ++i)
+                outcomes[i] = table[codes[row_of(members[i])]];
             table[values_[column]] = table[values_[column] + 1] = stops_here;
         }
         for_each_code(node, turn, [&](int64_t code, uint32_t) { table[code] = stops_here; });

@@ -85,6 +85,9 @@ struct Member {
     uint32_t group;
 };
 
+inline uint32_t row_of(const Member& member) { return member.row; }
+inline uint32_t row_of(uint32_t row) { return row; }
+
 // Finds a group by its factors.
 class GroupIndex {
   public:

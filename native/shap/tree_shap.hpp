@@ -20,7 +20,7 @@ namespace branchwise {
 struct FactorFrame : WalkFrame {
     FactorGroups groups;
     OtherGroups others;
-    std::vector<Member> other_members;
+    std::vector<Member> members, other_members;
 };
 
 // One for each thread: it has scratch.
@@ -32,11 +32,19 @@ class TreeShap : public TreeWalk<TreeShap, FactorFrame> {
     friend class TreeWalk<TreeShap, FactorFrame>;
     using Frame = FactorFrame;
 
-    void begin(Frame& root) const {
+    void begin(Frame& root, uint32_t n_rows) const {
         root.groups.begin();
         root.others.groups.begin();
-        root.other_members.resize(problem_.background ? problem_.background->n_rows : 0);
-        for (uint32_t i = 0; i < root.other_members.size(); ++i) root.other_members[i] = {i, 0};
+        const auto first_group = [](std::vector<Member>& members, size_t n) {
+            members.resize(n);
+            for (uint32_t i = 0; i < n; ++i) members[i] = {i, 0};
+        };
+        first_group(root.members, n_rows);
+        first_group(root.other_members, problem_.background ? problem_.background->n_rows : 0);
+    }
+
+    static bool any(const Frame& frame, uint32_t outcome) {
+        return among(frame.outcomes, outcome) || among(frame.other_outcomes, outcome);
     }
 
     const std::vector<Member>& others_of(const Frame& frame) const { return frame.other_members; }

@@ -19,16 +19,16 @@ struct WalkFrame {
     size_t at;
     bool repeated;  // whether the path has tested the column before
     std::vector<uint32_t> columns;
-    std::vector<Member> members;
     std::vector<uint32_t> outcomes, other_outcomes;  // of rows, and of the background
 };
 
 // `Shap` has the groups of rows, in frames of its own:
-// - `begin(root)` makes those of all rows;
+// - `begin(root, n_rows)` makes those of all rows, the `members` of the frame;
 // - `others_of(frame)` are the rows of the background that are taken along;
 // - `take_along(frame, outcome, next)` takes rows to an outcome, and returns whether any can get
 //   there;
-// - `settle(frame)` adds the values of the outcomes where cases end.
+// - `settle(frame)` adds the values of the outcomes where cases end;
+// - `any(frame, outcome)` is whether a row has an outcome.
 template <typename Shap, typename Frame>
 class TreeWalk {
   public:
@@ -57,19 +57,22 @@ class TreeWalk {
     explicit TreeWalk(const ShapProblem& problem)
         : problem_(problem), tests_(problem.tests), lookup_(problem.n_columns) {}
 
-    static bool any(const Frame& frame, uint32_t outcome) {
-        const auto among = [&](const std::vector<uint32_t>& all) {
-            return std::find(all.begin(), all.end(), outcome) != all.end();
-        };
-        return among(frame.outcomes) || among(frame.other_outcomes);
+    static bool among(const std::vector<uint32_t>& outcomes, uint32_t outcome) {
+        return std::find(outcomes.begin(), outcomes.end(), outcome) != outcomes.end();
     }
 
-    // The outcomes of a test where cases end: leaves, and, if any do, stopping here.
+    // The outcomes of a test where cases end: leaves, and, if any do, stopping here. Ends whose
+    // values are all 0, such as the pure leaves of other classes, add nothing.
     void find_ends(const Frame& frame, bool stop_here) {
         ends_.clear();
+        const auto add = [&](uint32_t end) {
+            const double* values = values_at(frame, end);
+            const auto is_zero = [](double value) { return value == 0.0; };
+            if (!std::all_of(values, values + problem_.n_outputs, is_zero)) ends_.push_back(end);
+        };
         for (uint32_t branch = 0; branch < tests_.n_children(frame.node); ++branch)
-            if (tests_.is_leaf(tests_.child(frame.node, branch))) ends_.push_back(branch);
-        if (stop_here) ends_.push_back(stops_here);
+            if (tests_.is_leaf(tests_.child(frame.node, branch))) add(branch);
+        if (stop_here) add(stops_here);
     }
 
     // The values of the node where an outcome ends.
@@ -95,9 +98,7 @@ class TreeWalk {
     void begin() {
         Frame& root = frame_at(0);
         root.columns.clear();
-        root.members.resize(rows_->n_rows);
-        for (uint32_t i = 0; i < rows_->n_rows; ++i) root.members[i] = {i, 0};
-        shap().begin(root);
+        shap().begin(root, uint32_t(rows_->n_rows));
         enter(root, 0, 0);
     }
 
@@ -125,7 +126,7 @@ class TreeWalk {
 
     // Go on to a test, if a row can get there; returns whether it can.
     bool descend(const Frame& frame, uint32_t outcome, size_t level) {
-        if (outcome == next_surrogate && !any(frame, next_surrogate)) return false;
+        if (outcome == next_surrogate && !shap().any(frame, next_surrogate)) return false;
         Frame& next = frame_at(level);  // frames do not move
         if (!shap().take_along(frame, outcome, next)) return false;
         next.columns = frame.columns;

@@ -102,6 +102,21 @@ def test_large_trees_agree_for_any_number_of_threads(name, monkeypatch):
     assert np.allclose(2 * few.values, one.values[:20], rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("classes", [2, 4])
+def test_long_paths_of_several_classes(classes, monkeypatch):
+    """The first column with a "b" decides, so that paths have up to 22 columns."""
+    rng = np.random.default_rng(classes)
+    cells = np.where(rng.random((3000, 22)) < 0.12, "b", "a")
+    X = {f"c{i}": cells[:, i] for i in range(cells.shape[1])}
+    y = (cells == "b").argmax(axis=1) % classes
+    model = CARTClassifier().fit(X, y).model_
+    assert model.tree.depth.max() > 18
+    rows, others = (
+        {k: c[part] for k, c in X.items()} for part in (slice(9), slice(-7, None))
+    )
+    assert_close(*both(monkeypatch, lambda: explained(model, rows, others, [1] * 7)))
+
+
 @pytest.mark.parametrize("name", sorted(MODELS))
 def test_rows_of_the_background_may_be_repeated(name):
     """Few rows are taken one by one, of many the sums over sets of columns."""
