@@ -106,7 +106,7 @@ nb::object number_csv(nb::handle text, int64_t delimiter, int64_t width, const n
         if (targets[at].is_copied || targets[at].column)
             refuse("numbered and copied must name a column once");
         targets[at].column =
-            std::make_unique<CsvColumn>(bytes.data(), bytes.data() + bytes.size(), n);
+            std::make_unique<CsvColumn>(bytes.data(), bytes.data() + bytes.size());
     }
     // A row has a line end more, and the last one may have had none.
     Array<uint8_t> copy(to_copy.empty() ? 0 : bytes.size() + n + 1);

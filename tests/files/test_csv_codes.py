@@ -18,7 +18,16 @@ pytestmark = pytest.mark.skipif(not available(), reason="needs the extension")
 
 CELLS = (
     *("", "a", "b", "NA", "?", "1", "01", "-7", "2.5", "1e3", "nan", "inf", " a", "a "),
-    *("2024-01-31", "12:30", "true", "é", "long text with spaces", "x" * 40, "'"),
+    *(
+        "2024-01-31",
+        "12:30",
+        "true",
+        "é",
+        "long text with spaces",
+        "x" * 40,
+        "y" * 150,
+        "'",
+    ),
 )
 QUOTED = ('"a"', '"a,b"', '"two ""quotes"""', '"line\nbreak"', '""', '"1"', 'a"b', '"')
 
@@ -67,6 +76,15 @@ def test_columns_are_those_of_pyarrow(table: Any, size: int) -> None:
     content, width, text = table
     expected = loaded(content, width, text, False, size)
     assert loaded(content, width, text, True, size) == expected
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_rows_that_become_shorter_or_longer(end: str) -> None:
+    """The number of rows is guessed from the first ones."""
+    long, short = f"{'long ' * 40},b{end}", f"a,{end}"
+    for rows in (long * 300 + short * 30_000, short * 30_000 + long * 300, short * 5):
+        expected = loaded(rows.encode(), 2, {0}, False, 2**22)
+        assert loaded(rows.encode(), 2, {0}, True, 2**22) == expected
 
 
 def test_varied_columns_are_parsed_by_pyarrow() -> None:

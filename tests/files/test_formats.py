@@ -224,6 +224,11 @@ def test_a_header_in_the_middle(write):
     )
     assert "in line 3" in error(write(b"\xef\xbb\xbfa,b\r\n1,2\r\na,b\r\n"))
     assert "in line 2" in error(write("a,b\na,b"))
+    # Names that are missing values or numbers where they are cells.
+    assert "in line 3" in error(write("NA,b\nx,1\nNA,b\n"))
+    assert "in line 3" in error(write("1,2\n3,4\n1,2\n"), header=True)
+    # A row of another width is not what is wrong first.
+    assert "in line 2" in error(write("a,b\na,b\n1,2,3\n"))
     # Not the same: within a cell, a part of a line, one column only.
     for text in ('a,b\n1,"\na,b\n"\n', "a,b\n1a,b\na,b1\n", "a\na\n"):
         read_table(write(text))

@@ -11,11 +11,12 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
 
-from branchwise.data.arrow import as_dictionary, dictionary_codes, pa
+from branchwise.data.arrow import as_dictionary, compute, dictionary_codes, pa
 from branchwise.errors import DataError, quoted
 from branchwise.files.csv.csv_rows import Lines, Records, csv_reader, line_spans
 from branchwise.files.options import WHITESPACE, Reading
@@ -104,11 +105,16 @@ class DelimitedFile:
         self, indices: Sequence[int], text: Collection[int], missing: Sequence[str]
     ) -> list[Any]:
         """Read columns as numbers, or as dictionaries of the text in the file."""
-        self._check_header_again(self._records)
         try:
-            return self._records.load(indices, text, missing)
+            columns = self._records.load(indices, text, missing)
         except DataError as error:
+            self._check_header_again(self._records)
             raise DataError(f"{error}{self.title_advice}") from None
+        # Most often a column tells, and the text need not be searched.
+        names = [self.names[index] for index in indices]
+        if not any(map(_lacks, columns, names, repeat(missing))):
+            self._check_header_again(self._records)
+        return columns
 
     def blocks(self, size: int) -> Iterator[Records]:
         """Yield the rows in blocks of about so many bytes."""
@@ -220,6 +226,14 @@ def _sample(content: Buffer, begin: int, blank: bool = False) -> list[str]:
     if len(head) == _SAMPLE_BYTES and len(lines) > 1:
         lines.pop()
     return [line for line in lines if blank or line.strip("\r\n")][:_SAMPLE_LINES]
+
+
+def _lacks(column: Any, cell: str, missing: Sequence[str]) -> bool:
+    """Tell whether a column of text has no such cell; False if that is not known."""
+    if not pa.types.is_dictionary(column.type) or cell in missing:
+        return False
+    values = [chunk.dictionary for chunk in column.chunks]
+    return not any(compute.index(each, cell).as_py() >= 0 for each in values)
 
 
 def _has_line(content: Buffer, wanted: bytes, start: int) -> bool:
