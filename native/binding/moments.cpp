@@ -18,6 +18,7 @@ void summarise(nb::handle moments, int64_t weight_step, nb::list sum_exponents,
     scale.weight_step = int(weight_step);
     scale.sums = read_exponents(sum_exponents, "sum_exponents");
     scale.squares = read_exponents(square_exponents, "square_exponents");
+    scale.set_steps();
     const Py_buffer& given = arrays.view(moments, "moments", 2);
     const auto rows = Arrays::entries<const double>(given, "moments");
     if (size_t(given.shape[1]) != scale.width())

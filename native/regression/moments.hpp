@@ -11,23 +11,10 @@
 
 #include "core/choose.hpp"
 #include "core/tree.hpp"
+#include "regression/double_double.hpp"
 #include "regression/wide.hpp"
 
 namespace branchwise {
-
-inline void two_sum(double a, double b, double& total, double& rest) {
-    total = a + b;
-    const double of_b = total - a;
-    rest = (a - (total - of_b)) + (b - of_b);
-}
-
-inline void two_product(double a, double b, double& product, double& rest) {
-    product = a * b;
-    const double wide_a = splitter * a, wide_b = splitter * b;
-    const double a_high = wide_a - (wide_a - a), b_high = wide_b - (wide_b - b);
-    const double a_low = a - a_high, b_low = b - b_high;
-    rest = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + (a_low * b_low);
-}
 
 // How numbers are counted; see Scale in branchwise/data/target.py.
 struct NumberScale {
@@ -121,6 +108,55 @@ struct WholeSum {
     }
 };
 
+// The sum of limbs; false where they are none, or too many steps.
+inline bool add_up_limbs(const double* limbs, const std::vector<double>& steps, DoubleDouble& sum) {
+    for (size_t at = steps.size(); at-- > 0;) {
+        const double whole = limbs[at] / steps[at];
+        if (!(std::fabs(whole) < 0x1p62) || std::rint(whole) != whole) return false;
+        sum = sum.plus(limbs[at]);
+    }
+    return true;
+}
+
+// The same by double_double.hpp; false where it is not certain how they are rounded. Sums of
+// limbs are off by less than 2^-100 of the largest, whose sign may be another.
+inline bool nearly_mean(const NumberScale& scale, const double* moments, int unit, double& mean) {
+    DoubleDouble sum;
+    if (!add_up_limbs(moments + 1, scale.sum_steps, sum)) return false;
+    double size = 0;
+    for (size_t at = 0; at < scale.sums.size(); ++at) size += std::fabs(moments[1 + at]);
+    const DoubleDouble found = sum.over(moments[0]);
+    if (!(std::fabs(found.high) >= least_exact) || !found.rounds(size / moments[0] * 0x1p-96))
+        return false;
+    mean = std::ldexp(found.high, unit);
+    return std::fabs(mean) >= least_exact;
+}
+inline bool nearly_variance(const NumberScale& scale, const double* moments, double& variance) {
+    DoubleDouble sum, squares;
+    const double* const limbs = scale.squares_of(moments);
+    if (!add_up_limbs(moments + 1, scale.sum_steps, sum) ||
+        !add_up_limbs(limbs, scale.square_steps, squares))
+        return false;
+    double size = 0, size_of_squares = 0;
+    for (size_t at = 0; at < scale.sums.size(); ++at) size += std::fabs(moments[1 + at]);
+    for (size_t at = 0; at < scale.squares.size(); ++at) size_of_squares += std::fabs(limbs[at]);
+    const double weight = moments[0];
+    const double whole = size_of_squares * weight + size * size;
+    const DoubleDouble found = squares.times(weight).minus(sum.squared()).over(weight).over(weight);
+    if (!(found.high >= least_exact && whole <= most_exact) ||
+        !found.rounds(whole / weight / weight * 0x1p-94))
+        return false;
+    variance = found.high;
+    return true;
+}
+
+// Whether moments are those of rows that can be added up so: with a weight in whole steps.
+inline bool are_plain(const NumberScale& scale, const double* moments) {
+    const double steps = std::ldexp(moments[0], -scale.weight_step);
+    return scale.sum_steps.size() == scale.sums.size() && moments[0] >= least_exact && steps >= 1 &&
+           steps <= 0x1p53 && std::rint(steps) == steps;
+}
+
 // Times 2^unit, rounded once.
 inline double mean_of(const NumberScale& scale, const double* moments, int unit = 0) {
     if (moments[0] == 1 && scale.weight_step == 0) {  // a single row: its limbs make up its number
@@ -128,6 +164,8 @@ inline double mean_of(const NumberScale& scale, const double* moments, int unit 
         for (size_t at = scale.sums.size(); at-- > 0;) number += moments[1 + at];
         return std::ldexp(number, unit) + 0.0;
     }
+    double nearly;
+    if (are_plain(scale, moments) && nearly_mean(scale, moments, unit, nearly)) return nearly;
     const WholeSum whole(scale, moments);
     const int exponent = scale.sums.back() - scale.weight_step + unit;
     const double mean = ratio(whole.sum, whole.weight, 1, exponent);
@@ -137,6 +175,8 @@ inline double mean_of(const NumberScale& scale, const double* moments, int unit 
 // In the unit squared, rounded once; 0 where all numbers are equal.
 inline double variance_of(const NumberScale& scale, const double* moments) {
     if (moments[0] == 1 && scale.weight_step == 0) return 0.0;  // a single row
+    double nearly;
+    if (are_plain(scale, moments) && nearly_variance(scale, moments, nearly)) return nearly;
     const WholeSum whole(scale, moments);
     if (whole.weight == 1) return 0.0;
     bool negative;

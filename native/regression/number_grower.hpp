@@ -55,7 +55,7 @@ class NumberGrower : public NumberTree<W> {
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
-        if (subtrees_ && job.n <= SmallSubtrees::most && subtrees_->grow(job, stack)) return;
+        if (subtrees_ && subtrees_->takes(job.n) && subtrees_->grow(job, stack)) return;
         if (problem_.fractions) add_squares(job);
         const bool pair = job.n == 2 && !problem_.tests_splits && !problem_.average_gain;
         const bool is_split = try_batches(job, [&](const std::vector<uint32_t>& columns) {

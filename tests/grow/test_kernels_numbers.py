@@ -19,7 +19,11 @@ from branchwise.grow.criteria import SERIES
 from branchwise.grow.grow import grow
 from branchwise.recipe import CART
 from branchwise.train.train import finished
-from number_problems import random_number_problem, same_numbers
+from number_problems import (
+    random_number_problem,
+    random_subtree_problem,
+    same_numbers,
+)
 from selection import examples, first_fast
 
 _native = pytest.importorskip(
@@ -53,6 +57,35 @@ def test_same_tree_on_random_tables():
 @pytest.mark.parametrize("part", range(10))
 def test_same_tree_on_5000_random_tables(part):
     check_tables(range(part, 5000, 10))
+
+
+def check_subtrees(seeds):
+    for seed in seeds:
+        problem = random_subtree_problem(seed)
+        same_numbers(*both(*problem, 2 if seed % 10 == 0 else 1), (seed, problem[-1]))
+
+
+def test_same_subtrees_of_whole_rows():
+    check_subtrees(range(10_000, 10_000 + examples(20)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_same_subtrees_of_whole_rows_on_1000_tables(part):
+    check_subtrees(range(part, 1000, 10))
+
+
+def test_same_tree_where_nodes_are_handed_back():
+    # Sums of 0.1 and 0.2 differ by less than plain numbers tell, in all columns alike.
+    rng = np.random.default_rng(4)
+    n = 5000
+    columns = [Column(f"x{j}", "numeric", (), False) for j in range(2)]
+    columns += [Column("c", "categorical", tuple(range(200)), False)]
+    cells = (rng.normal(size=n), rng.normal(size=n), rng.integers(0, 200, n, np.uint8))
+    y = rng.choice([0.1, 0.2, 0.3, 0.1 + 1e-13], n)
+    data = Columns(n, cells)
+    recipe = replace(REGRESSION, max_depth=8)
+    same_numbers(*both(columns, data, y, weigh(None, n, False), recipe), "near")
 
 
 def large_table(n=20_000, weighted=False):

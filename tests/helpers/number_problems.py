@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from branchwise import Recipe
-from branchwise.data.table_schema import Columns
+from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import weigh
 from branchwise.tree.tree import ARRAYS, Tree
 from kernel_problems import random_column, random_weights
@@ -59,6 +59,56 @@ def random_number_problem(seed: int):
         if weights is not None and not (y * weights).any():
             weights = None
     return columns, data, y, weigh(weights, n, recipe.missing == "split"), recipe
+
+
+def random_subtree_problem(seed: int):
+    """A table of 30 to 1,500 complete rows that are grown as whole subtrees.
+
+    Columns have ties, many values or those of another column, targets few distinct
+    numbers or outliers, and rows may be repeated.
+    """
+    rng = np.random.default_rng(seed)
+    n = int(rng.choice([rng.integers(30, 80), rng.integers(80, 400), 1500]))
+    made = [_complete_column(rng, f"x{j}", n) for j in range(int(rng.integers(1, 6)))]
+    columns = [column for column, _ in made]
+    cells = [column_cells for _, column_cells in made]
+    if rng.random() < 0.3:
+        columns.append(Column("copy", "numeric", (), False))
+        cells.append(cells[0].astype(float))
+    plain = rng.normal(size=n)
+    found = cells[0].astype(float) % 3 + plain
+    y = [
+        found,
+        found.round(),
+        (plain > 0.5).astype(float),
+        np.where(rng.random(n) < 0.9, 0.0, plain),
+        1e6 + found * 1e-9,
+        found * np.where(rng.random(n) < 0.01, 1e30, 1.0),
+    ][int(rng.integers(0, 6))]
+    if rng.random() < 0.3:
+        again = np.sort(rng.integers(0, n, n))
+        cells, y = [one[again] for one in cells], y[again]
+    recipe = Recipe(
+        criterion="variance",
+        branching=str(rng.choice(["two-way", "two-way", "values"])),  # type: ignore[arg-type]
+        max_depth=rng.choice([None, None, 4, 9]),
+        min_samples_split=int(rng.choice([2, 2, 5, 40])),
+    )
+    return columns, Columns(n, tuple(cells)), y, weigh(None, n, False), recipe
+
+
+def _complete_column(rng: np.random.Generator, name: str, n: int):
+    kind = int(rng.integers(0, 5))
+    if kind < 3:
+        numbers = [
+            rng.normal(size=n),
+            rng.normal(size=n).round(1),
+            rng.integers(0, int(rng.choice([5, 60, 700])), n).astype(float),
+        ][kind]
+        return Column(name, "numeric", (), False), numbers
+    size = int(rng.choice([2, 7, 64, 65, 300]))
+    codes = rng.integers(0, size, n).astype(np.uint8 if size < 256 else np.uint16)
+    return Column(name, "categorical", tuple(range(size)), False), codes
 
 
 def same_numbers(one: Tree, other: Tree, context: object) -> None:
