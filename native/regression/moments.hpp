@@ -26,6 +26,9 @@ struct NumberScale {
     const double* values = nullptr;  // by row: the number, in its unit
     bool poisson = false;
     std::vector<double> sum_steps, square_steps;  // these powers themselves
+    // Next to these numbers float64 are a step apart, so that adding one rounds to steps; empty
+    // where limbs have too many of them.
+    std::vector<double> sum_rounders, square_rounders;
 
     size_t width() const { return 1 + sums.size() + squares.size(); }
     const double* squares_of(const double* moments) const { return moments + 1 + sums.size(); }
@@ -34,6 +37,8 @@ struct NumberScale {
     void set_steps() {
         for (int exponent : sums) sum_steps.push_back(std::ldexp(1.0, exponent));
         for (int exponent : squares) square_steps.push_back(std::ldexp(1.0, exponent));
+        sum_rounders = rounders_of(sums);
+        square_rounders = rounders_of(squares);
     }
 
     // Add the limbs of a number to a sum; `weight` is 1 unless rows have weights.
@@ -41,6 +46,8 @@ struct NumberScale {
     void add_number(double value, double weight, double* sum) const {
         if constexpr (weighted)
             add_product(weight, value, sum_steps, sum);
+        else if (!sum_rounders.empty())
+            add_rounded(value, sum_rounders, sum);
         else
             add_limbs(value, sum_steps, sum);
     }
@@ -53,6 +60,9 @@ struct NumberScale {
         if constexpr (weighted) {
             add_product(weight, high, square_steps, sum);
             add_product(weight, low, square_steps, sum);
+        } else if (!square_rounders.empty()) {
+            add_rounded(high, square_rounders, sum);
+            add_rounded(low, square_rounders, sum);
         } else {
             add_limbs(high, square_steps, sum);
             add_limbs(low, square_steps, sum);
@@ -65,6 +75,28 @@ struct NumberScale {
         two_product(a, b, product, rest);
         add_limbs(product, steps, to);
         add_limbs(rest, steps, to);
+    }
+
+    // For terms of at most 1.
+    static std::vector<double> rounders_of(const std::vector<int>& exponents) {
+        constexpr int most_bits = 50, digits = 52;
+        std::vector<double> rounders;
+        int above = 0;
+        for (int exponent : exponents) {
+            if (above - exponent > most_bits || exponent < -900) return {};
+            rounders.push_back(std::ldexp(1.5, exponent + digits));
+            above = exponent;
+        }
+        return rounders;
+    }
+
+    // As add_limbs does, without division.
+    static void add_rounded(double term, const std::vector<double>& rounders, double* to) {
+        for (size_t at = 0; at < rounders.size() && term != 0; ++at) {
+            const double limb = (term + rounders[at]) - rounders[at];
+            to[at] += limb;
+            term -= limb;
+        }
     }
 
     static void add_limbs(double term, const std::vector<double>& steps, double* to) {

@@ -41,6 +41,7 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
     using Base::branch_of_code_;
     using Base::by_number_;
     using Base::choose;
+    using Base::choose_for_pair;
     using Base::divide;
     using Base::draws_;
     using Base::has_list;
@@ -64,12 +65,39 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
 
     // False where it is not certain how.
     bool split(const Open& node) {
+        if (node.n() == 2) return split_pair(node);
         Chosen chosen;
         if (!choose(node, moments_of(size_t(node.node)), chosen)) return false;
         if (chosen.column < 0)
             add_squares(size_t(node.node), node.begin, node.end);
         else
             carry_out(node, chosen);
+        return true;
+    }
+
+    // Two rows: children are leaves, the one with the lower rank or code first.
+    bool split_pair(const Open& node) {
+        const int chosen = choose_for_pair(node);
+        if (chosen < 0) {
+            add_squares(size_t(node.node), node.begin, node.end);
+            return true;
+        }
+        const auto j = size_t(chosen);
+        const size_t first = grown_.add_nodes(2, scale_.width());
+        Row* const rows = rows_.data() + node.begin;
+        if (rank(j)[rows[0]] > rank(j)[rows[1]]) std::swap(rows[0], rows[1]);
+        const uint32_t ranks[2] = {rank(j)[rows[0]], rank(j)[rows[1]]};
+        sizes_.assign(2, 1.0);
+        record_parent(node, j, ranks[0], ranks[1], first);
+        for (size_t b = 0; b < 2; ++b) {
+            grown_.nodes[first + b].cases = 1;
+            grown_.nodes[first + b].code = is_ordered(j) ? int32_t(b) : int32_t(ranks[b]);
+            double* const moments = moments_of(first + b);
+            moments[0] = 1;
+            std::copy_n(&limbs_[rows[b] * scale_.sums.size()], scale_.sums.size(), moments + 1);
+            std::fill_n(scale_.squares_of(moments), scale_.squares.size(), 0.0);
+            add_squares(first + b, node.begin + b, node.begin + b + 1);
+        }
         return true;
     }
 
@@ -95,8 +123,6 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
         }
         if (std::find(is_open_.begin(), is_open_.end(), 1) == is_open_.end()) return;
         if (listed && of_few) divide(by_number_, node, sizes_);
-        if (node.n() == 2)
-            varies_.assign(alive_.begin() + node.alive_begin, alive_.begin() + node.alive_end);
         const bool again = is_ordered(j) || problem_.branching != Branching::values;
         const auto alive_begin = uint32_t(alive_.size());
         for (uint32_t column : varies_) {
@@ -145,20 +171,23 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
 
     void record(const Open& node, const Chosen& chosen, size_t first) {
         const auto j = size_t(chosen.column);
-        Node& parent = grown_.nodes[size_t(node.node)];
-        const int32_t largest = largest_branch(sizes_);
-        parent.column = int32_t(j);
-        if (is_ordered(j))
-            parent.threshold = threshold_between(records_.values(j), chosen.low, chosen.high,
-                                                 problem_.positions[j]);
-        parent.missing_to = missing_route(problem_, largest, stop_here);
-        parent.unseen_to = unseen_route(problem_, largest, parent.missing_to);
-        parent.n_children = int32_t(sizes_.size());
-        parent.first_child = uint32_t(first);
+        record_parent(node, j, chosen.low, chosen.high, first);
         for (size_t b = 0; b < sizes_.size(); ++b) {
             grown_.nodes[first + b].cases = sizes_[b];
             grown_.nodes[first + b].code = is_ordered(j) ? int32_t(b) : code_of_branch(b);
         }
+    }
+    void record_parent(const Open& node, size_t j, uint32_t low, uint32_t high, size_t first) {
+        Node& parent = grown_.nodes[size_t(node.node)];
+        const int32_t largest = largest_branch(sizes_);
+        parent.column = int32_t(j);
+        if (is_ordered(j))
+            parent.threshold =
+                threshold_between(records_.values(j), low, high, problem_.positions[j]);
+        parent.missing_to = missing_route(problem_, largest, stop_here);
+        parent.unseen_to = unseen_route(problem_, largest, parent.missing_to);
+        parent.n_children = int32_t(sizes_.size());
+        parent.first_child = uint32_t(first);
     }
 
     // A value, or a group of them. Values are in the order of their codes.
@@ -248,7 +277,7 @@ class SmallSubtrees {
     }
 
   private:
-    using Larger = Subtrees<uint16_t, 4096>;
+    using Larger = Subtrees<uint16_t, 8192>;
     using Smaller = Subtrees<uint8_t, 32>;
 
     // False where the node itself is not certain.

@@ -64,34 +64,43 @@ class SubtreeChoice : public SubtreeRows<Row, most_rows> {
     using Base::scale_;
     using Base::tied_;
 
-    // False where it is not certain. `moments` are those of the node.
+    // Of a node of more than two rows; false where it is not certain. `moments` are those of the
+    // node.
     bool choose(const Open& node, const double* moments, Chosen& chosen) {
-        if (node.n() > 2) {
-            if (!set_distances(node, moments)) return false;
-            set_shares(node.n());
-        }
+        if (!set_distances(node, moments)) return false;
+        set_shares(node.n());
         const uint32_t *begin = alive_.data() + node.alive_begin,
                        *end = alive_.data() + node.alive_end;
         if (draws_.any()) return choose_drawn(node, begin, end, chosen);
         varies_.clear();
-        return choose_of(node, begin, end, chosen);
+        return choose_by_sums(node, begin, end, chosen);
+    }
+
+    // The first column in which two rows differ, or -1: all such splits are as good as one another.
+    int choose_for_pair(const Open& node) {
+        const Row first = rows_[node.begin], second = rows_[node.begin + 1];
+        const uint32_t *begin = alive_.data() + node.alive_begin,
+                       *end = alive_.data() + node.alive_end;
+        const auto differ = [&](uint32_t j) { return rank(j)[first] != rank(j)[second]; };
+        if (!draws_.any()) {
+            const uint32_t* const found = std::find_if(begin, end, differ);
+            return found == end ? -1 : int(*found);
+        }
+        draws_.begin(node.key);
+        for (const auto* drawn = &draws_.next(); !drawn->empty(); drawn = &draws_.next())
+            for (uint32_t j : *drawn)
+                if (std::binary_search(begin, end, j) && differ(j)) return int(j);
+        return -1;
     }
 
     const Problem& problem_;
     ColumnDraws draws_;
-    std::vector<uint32_t> varies_;  // columns of a node of more than two rows that has been split
+    std::vector<uint32_t> varies_;  // columns of the node
     std::vector<Value> values_;     // of the chosen category, by code
     std::vector<Row> branch_of_code_;
 
   private:
     // ---- columns -------------------------------------------------------------------
-
-    // Of some columns; false where it is not certain.
-    bool choose_of(const Open& node, const uint32_t* begin, const uint32_t* end, Chosen& chosen) {
-        if (node.n() > 2) return choose_by_sums(node, begin, end, chosen);
-        chosen = choose_for_pair(node, begin, end);
-        return true;
-    }
 
     // Of the first batch of columns that has a split.
     bool choose_drawn(const Open& node, const uint32_t* begin, const uint32_t* end,
@@ -103,9 +112,9 @@ class SubtreeChoice : public SubtreeRows<Row, most_rows> {
             std::set_intersection(drawn->begin(), drawn->end(), begin, end,
                                   std::back_inserter(batch_));
             varies_.clear();
-            if (!choose_of(node, batch_.data(), batch_.data() + batch_.size(), chosen))
+            if (!choose_by_sums(node, batch_.data(), batch_.data() + batch_.size(), chosen))
                 return false;
-            if (node.n() > 2) keep_varying();
+            keep_varying();
             if (chosen.column >= 0) break;
         }
         varies_ = still_;
@@ -117,21 +126,6 @@ class SubtreeChoice : public SubtreeRows<Row, most_rows> {
         for (uint32_t j : batch_)
             if (!std::binary_search(varies_.begin(), varies_.end(), j))
                 still_.erase(std::lower_bound(still_.begin(), still_.end(), j));
-    }
-
-    // The first column in which two rows differ: all such splits are as good as one another.
-    Chosen choose_for_pair(const Open& node, const uint32_t* begin, const uint32_t* end) {
-        const Row first = rows_[node.begin], second = rows_[node.begin + 1];
-        for (; begin < end; ++begin) {
-            const uint32_t j = *begin, a = rank(j)[first], b = rank(j)[second];
-            if (a == b) continue;
-            values_.clear();
-            values_.push_back({std::min(a, b), {}, 0});
-            values_.push_back({std::max(a, b), {}, 0});
-            branch_of_code(j, 1);
-            return {int(j), std::min(a, b), std::max(a, b)};
-        }
-        return {};
     }
 
     // ---- sums ----------------------------------------------------------------------
@@ -341,17 +335,20 @@ class SubtreeChoice : public SubtreeRows<Row, most_rows> {
             return values_.size() > 1;
         }
         const uint32_t* codes = rank(j);
+        present_.resize(std::max(present_.size(), node.n()));
+        uint32_t* next = present_.data();  // written whether or not the value is new
         for (size_t i = node.begin; i < node.end; ++i) {
             const Row row = rows_[i];
             Plain& counter = counters_[codes[row]];
-            if (counter.n == 0) values_.push_back({codes[row], {}, 0});
+            *next = codes[row];
+            next += counter.n == 0;
             counter.sum += distance_[row];
             counter.n += 1;
         }
-        for (Value& value : values_) {
-            value.rows = counters_[value.code];
-            value.mean = value.rows.sum / value.rows.n;
-            counters_[value.code] = Plain();
+        for (const uint32_t* code = present_.data(); code < next; ++code) {
+            const Plain rows = counters_[*code];
+            values_.push_back({*code, rows, rows.sum / rows.n});
+            counters_[*code] = Plain();
         }
         return values_.size() > 1;
     }
@@ -478,7 +475,7 @@ class SubtreeChoice : public SubtreeRows<Row, most_rows> {
 
     // Scratch.
     std::vector<double> inverse_, scores_, beyond_;
-    std::vector<uint32_t> still_, batch_;
+    std::vector<uint32_t> still_, batch_, present_;
     std::vector<Plain> counters_;  // by code
     std::vector<uint32_t> counted_;
     std::vector<const uint32_t*> codes_of_;

@@ -78,7 +78,7 @@ def test_same_subtrees_of_whole_rows_on_1000_tables(part):
 def test_same_tree_where_nodes_are_handed_back():
     # Sums of 0.1 and 0.2 differ by less than plain numbers tell, in all columns alike.
     rng = np.random.default_rng(4)
-    n = 5000
+    n = 9000
     columns = [Column(f"x{j}", "numeric", (), False) for j in range(2)]
     columns += [Column("c", "categorical", tuple(range(200)), False)]
     cells = (rng.normal(size=n), rng.normal(size=n), rng.integers(0, 200, n, np.uint8))
