@@ -1,5 +1,5 @@
 // The extension: the borders of growing, pruning, prediction, counting, numbering, bins,
-// moments, Shapley values, samples and comparison of memory.
+// moments, Shapley values, samples, thresholds of one node and comparison of memory.
 
 #include <nanobind/nanobind.h>
 
@@ -19,6 +19,7 @@ void bind_bins(nb::module_& m);
 void bind_shap(nb::module_& m);
 void bind_sampling(nb::module_& m);
 void bind_buffers(nb::module_& m);
+void bind_thresholds(nb::module_& m);
 
 NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
@@ -38,4 +39,5 @@ NB_MODULE(_native, m) {
     bind_shap(m);
     bind_sampling(m);
     bind_buffers(m);
+    bind_thresholds(m);
 }

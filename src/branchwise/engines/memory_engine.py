@@ -84,7 +84,7 @@ class MemoryEngine:
         ]
         self._target = target
         self._n_classes = target.n_classes if isinstance(target, Classes) else 0
-        self._grid = grid
+        self.grid = grid
         self.whole = grid.whole
         self.scale = target.scale if isinstance(target, Quantities) else None
         #: The cases that are counted from: all rows that have a weight.
@@ -239,8 +239,8 @@ class MemoryEngine:
         rows = every[origin]
         weight = share if self._weight is None else self._weight[rows] * share
         case = share if self._case is None else self._case[rows] * share
-        weight = on_grid(weight, self._grid.step)
-        case = on_grid(case, self._grid.case_step)
+        weight = on_grid(weight, self.grid.step)
+        case = on_grid(case, self.grid.case_step)
         kept = weight > 0
         return self._row[rows][kept], target[kept], weight[kept], case[kept]
 

@@ -113,6 +113,11 @@ class ImpuritySums64:
             impurity_sums[begin : begin + _TABLE_PIECE] = self._x_log2_x(numbers)
         return impurity_sums
 
+    @property
+    def whole_terms(self) -> ImpuritySums | None:
+        """X log2 x of all whole weights from 0, if they are kept."""
+        return self._table
+
     def x_log2_x(self, weights: Floats) -> ImpuritySums:
         """X log2 x, the building block of entropy."""
         if self._table is None:

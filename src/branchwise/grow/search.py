@@ -285,6 +285,15 @@ class Search:
         if self.random_splits is not None:
             drawn = self.random_splits.threshold_between(index, known, values)
             thresholds = thresholds.select(drawn)
+        return self._with_missing(thresholds, unknown)
+
+    def _with_missing(
+        self, thresholds: Thresholds, unknown: Counts
+    ) -> tuple[Thresholds, Floats]:
+        """Add the missing cases to a side, if that is learnt.
+
+        Also returns the weights of cases that are on no side.
+        """
         weights, cases = unknown.totals(len(self.level))
         if self.recipe.missing != "learned":
             return thresholds, weights

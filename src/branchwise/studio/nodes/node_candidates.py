@@ -242,8 +242,8 @@ class CandidateMaker:
     def _n_thresholds(self, index: int) -> int:
         numeric = self._schema.columns[index].is_numeric
         search = self._search.exact if numeric else self._search.search
-        _, admissible, _ = search.candidate_thresholds(index)
-        return max(len(admissible.node), 1)
+        scored = search.score(index, search.columns[index])
+        return max(int(scored.n_thresholds[0]), 1)
 
     def _without_split(self, index: int) -> Candidate:
         column = self._schema.columns[index]
@@ -385,11 +385,10 @@ class CandidateMaker:
 
     def _why_none(self, index: int) -> str:
         search, column = self._search.search, self._schema.columns[index]
-        known, unknown = search.apart(index)
-        if not len(known.node):
+        n_values, some_missing = search.n_values(index)
+        if not n_values:
             return "all its values are missing here"
-        own = self._recipe.missing == "branch" and len(unknown.node) > 0
-        if len(known.node) + own < 2:
+        if n_values + (self._recipe.missing == "branch" and some_missing) < 2:
             return "it has one value here"
         if not column.is_numeric:
             return "no grouping of its values leaves enough cases in the branches"

@@ -26,6 +26,7 @@ from branchwise.grow.scored import Branches, assembled
 from branchwise.recipe import Recipe
 from branchwise.studio.nodes.one_node import CountedOnce, NodeLevelSearch
 from branchwise.studio.nodes.row_counts import RowCounts
+from branchwise.studio.nodes.threshold_segments import SegmentCounter
 from branchwise.threads import cached_property
 from branchwise.tree.splits import STOP, Splits
 
@@ -63,14 +64,28 @@ class NodeSearch:
     ) -> NodeLevelSearch:
         counts, recipe, level = self._counts, self.recipe, self.level
         n_cases, weight, impurity_sums_at = counts.references(recipe)
+        n_classes = counts.rows.n_classes
         source: Any = CountedOnce(engine, counts.labels, self._threads)
-        if by_rank:
-            source.count_all(counts.rows.n_classes)
+        counter = SegmentCounter(engine, counts.labels, n_classes)
+        whole = [
+            at
+            for at, column in enumerate(columns)
+            if not (column.is_numeric and counter.serves(at))
+        ]
         searched = columns
         if by_rank:
+            source.count_all(n_classes, whole)
             source, searched = searched_in(source, columns, recipe)
+        impurities = impurity_sums_at(level)
         return NodeLevelSearch(
-            source, searched, level, recipe, impurity_sums_at(level), n_cases, weight
+            source,
+            searched,
+            level,
+            recipe,
+            impurities,
+            n_cases,
+            weight,
+            segment_counter=counter,
         )
 
     @cached_property

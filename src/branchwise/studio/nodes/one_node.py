@@ -1,13 +1,13 @@
 """A search that is fast at one node with many rows.
 
 It finds the same splits as the search of whole levels. All columns are counted at once
-in the compiled kernel. Of many thresholds only those are scored exactly that a simple
-formula says may be the best.
+in the compiled kernel. Of many thresholds only those are scored here that may be the
+best by what it says; numbers between two of these are counted together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,14 +22,10 @@ from branchwise.grow.scored import Branches, Scored
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import Thresholds
 from branchwise.native import available
+from branchwise.studio.nodes.threshold_segments import SegmentCounter, Segments
 from branchwise.threads import cached_property, in_order
-from branchwise.tree.splits import STOP, Splits
+from branchwise.tree.splits import Splits
 
-#: With fewer thresholds all are scored exactly.
-_MANY_THRESHOLDS = 500
-#: Thresholds that are worse than the best by more than this share are left out; the
-#: rounding errors of scores are much smaller.
-_WORSE = 1e-9
 #: Columns with tables of more cells than this are counted by themselves.
 _LARGE_TABLE = 1 << 14
 #: Tables of more cells for each row are not made.
@@ -45,15 +41,15 @@ class CountedOnce:
         self._engine, self._labels, self._threads = engine, labels, threads
         self._counts: dict[int, Counts] = {}
 
-    def count_all(self, n_classes: int) -> None:
-        """Count all columns together, where the compiled kernel can."""
+    def count_all(self, n_classes: int, columns: Sequence[int]) -> None:
+        """Count columns together, where the compiled kernel can."""
         cases = self._engine.root
         if not n_classes or cases.case is not None or not available():
             return
-        columns = self._engine.countable
+        coded = self._engine.countable
         most = _CELLS_PER_ROW * (len(cases.row) + 4096)
-        able = [at for at, c in enumerate(columns) if c.n_codes * n_classes <= most]
-        large = [at for at in able if columns[at].n_codes * n_classes > _LARGE_TABLE]
+        able = [at for at in columns if coded[at].n_codes * n_classes <= most]
+        large = [at for at in able if coded[at].n_codes * n_classes > _LARGE_TABLE]
         small = [at for at in able if at not in large]
         # Large tables one after the other: together they would not fit in the cache.
         shares = [[at] for at in large]
@@ -98,6 +94,8 @@ class CountedOnce:
 @dataclass(frozen=True)
 class NodeLevelSearch(Search):
     """The search of a level that has one node."""
+
+    segment_counter: SegmentCounter | None = None
 
     @cached_property
     def _known(self) -> dict[int, tuple[Counts, Counts]]:
@@ -145,81 +143,55 @@ class NodeLevelSearch(Search):
             threads,
         )
 
-    def branches(
-        self, index: int, nodes: Ints, threshold: Floats, missing_to: Ints
-    ) -> Branches:
-        """Make the branches of a split on one column."""
-        known, unknown = self.apart(index, nodes)
-        if self.columns[index].is_numeric and len(known.code) > 2:
-            values = self.source.values(index)[known.code]
-            at = int(np.searchsorted(values, threshold[0], side="right"))
-            if 0 < at < len(values) and not np.isnan(threshold[0]):
-                # Two sums stand for all numbers.
-                sides = slice(0, at), slice(at, None)
-                known = Counts(
-                    np.zeros(2, dtype=np.intp),
-                    known.code[[0, at]],
-                    np.stack([known.weights[side].sum(axis=0) for side in sides]),
-                    np.array([known.cases[side].sum() for side in sides]),
-                )
-        return self._made(index, known, unknown, threshold, missing_to)
+    def _segments(self, index: int) -> Segments | None:
+        """Return the numbers of a column in segments, where they are many."""
+        counter = self.segment_counter
+        if counter is None or not self._in_segments(index, counter):
+            return None
+        if index not in self._segmented:
+            self._segmented[index] = counter.segments(index, self)
+        return self._segmented[index]
+
+    def _in_segments(self, index: int, counter: SegmentCounter) -> bool:
+        return self.columns[index].is_numeric and counter.serves(index)
+
+    @cached_property
+    def _segmented(self) -> dict[int, Segments]:
+        return {}
+
+    def n_values(self, index: int) -> tuple[int, bool]:
+        """Return how many values a column has, and whether some are missing."""
+        segments = self._segments(index)
+        if segments is not None:
+            return segments.n_numbers, len(segments.unknown.node) > 0
+        known, unknown = self.apart(index)
+        return len(known.node), len(unknown.node) > 0
+
+    def _judged(self, index: int) -> tuple[Counts, Counts]:
+        segments = self._segments(index)
+        if segments is None:
+            return super()._judged(index)
+        return self.in_terms(segments.known), self.in_terms(segments.unknown)
 
     def _worth_scoring(
         self, index: int, known: Counts, unknown: Counts
     ) -> tuple[Thresholds, Floats, Ints]:
         """Return thresholds that may be the best, and how many are admissible."""
-        if not self._is_plain(known, unknown):
+        segments = self._segments(index)
+        if segments is None:
             return super()._worth_scoring(index, known, unknown)
-        values = self.source.values(index)[known.code]
-        # Class by class in memory, which makes every step below faster.
-        by_class = np.cumsum(np.ascontiguousarray(known.weights.T), axis=1)
-        left_cases = np.cumsum(known.cases)
-        left, cases = by_class[:, :-1], left_cases[:-1]
-        right = by_class[:, -1:] - left
-        n = len(cases)
-        thresholds = Thresholds(
-            np.zeros(n, dtype=np.intp),
-            left.T,
-            right.T,
-            cases,
-            left_cases[-1] - cases,
-            values[:-1],
-            values[1:],
-            np.full(n, STOP, dtype=np.intp),
-        )
-        admissible = self.admissible(thresholds, unknown)
-        number = np.array([np.count_nonzero(admissible)])
-        quality = np.where(admissible, self._quality(left, right), -np.inf)
-        largest = float(quality.max())
-        slack = _WORSE * max(abs(largest), float(sum(by_class[:, -1])))
-        chosen = np.flatnonzero(admissible & (quality >= largest - slack))
-        return selected(thresholds, chosen), unknown.totals(1)[0], number
+        thresholds = segments.thresholds(known, self.source.values(index))
+        thresholds, outside = self._with_missing(thresholds, unknown)
+        thresholds = thresholds.select(self.admissible(thresholds, unknown))
+        return thresholds, outside, np.array([segments.n_thresholds])
 
-    def _is_plain(self, known: Counts, unknown: Counts) -> bool:
-        """Whether the thresholds of a column can be compared by a simple formula."""
-        recipe = self.recipe
-        ratio = recipe.criterion_name == "gain_ratio" and not recipe.quinlan_thresholds
-        return (
-            len(known.code) > _MANY_THRESHOLDS
-            and not self.impurity_sums.for_numbers
-            and not ratio
-            and not recipe.min_gain
-            and self.random_splits is None
-            and not (recipe.missing == "learned" and len(unknown.code))
-        )
-
-    def _quality(self, left: Floats, right: Floats) -> Floats:
-        """Return numbers that order thresholds as the criterion does."""
-        if self.recipe.criterion_name == "gini":
-            squares = np.zeros(left.shape[1])
-            for side in (left, right):
-                squares += (side * side).sum(axis=0) / side.sum(axis=0)
-            return squares
-        # Minus the weight times the entropy of both sides.
-        sums = self.impurity_sums
-        quality = np.zeros(left.shape[1])
-        for side in (left, right):
-            quality -= sums.x_log2_x(side.sum(axis=0))
-            for each in side:
-                quality += sums.x_log2_x(each)
-        return quality
+    def branches(
+        self, index: int, nodes: Ints, threshold: Floats, missing_to: Ints
+    ) -> Branches:
+        """Make the branches of a split on one column."""
+        segments = self._segments(index) if len(nodes) else None
+        if segments is not None:
+            given = segments.known, segments.unknown
+        else:
+            given = self.apart(index, nodes)
+        return self._made(index, *given, threshold, missing_to)

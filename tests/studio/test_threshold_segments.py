@@ -1,0 +1,173 @@
+"""Candidates from segments of numbers are those from every number."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from branchwise import Recipe, grow_by_hand
+from branchwise.native import extension
+from branchwise.recipe import C45, CART, ID3
+from branchwise.studio.nodes import threshold_segments
+
+pytestmark = pytest.mark.skipif(extension() is None, reason="needs the extension")
+
+RECIPES: dict[str, Recipe] = {
+    "id3": ID3,
+    "id3 ratio": replace(ID3, criterion="gain_ratio"),
+    "id3 ratio, least gain": replace(ID3, criterion="gain_ratio", min_gain=0.02),
+    "id3 least gain": replace(ID3, min_gain=0.05),
+    "id3 missing branch": replace(ID3, missing="branch", min_samples_leaf=4),
+    "c4.5": C45,
+    "c4.5 largest": replace(C45, missing="largest"),
+    "c4.5 gain": replace(C45, criterion="gain"),
+    "cart": CART,
+    "cart learned": replace(CART, missing="learned", min_samples_leaf=3),
+    "cart entropy learned": replace(CART, criterion="gain", missing="learned"),
+    "cart weight": replace(CART, min_weight_fraction_leaf=0.1),
+    "cart surrogates": replace(CART, missing="surrogate"),
+    "cart p-value": replace(CART, max_p_value=0.05),
+}
+
+
+def random_table(seed: int) -> tuple[pd.DataFrame, dict[str, str]]:
+    """Return numbers with ties and missing ones, classes and perhaps weights."""
+    rng = np.random.default_rng(seed)
+    n_rows = int(rng.choice([1, 2, 5, 30, 90, 200, 400]))
+    digits = int(rng.integers(0, 4))
+    frame = pd.DataFrame(
+        rng.normal(size=(n_rows, 4)).round(digits), columns=list("abcd")
+    )
+    frame["d"] = rng.permutation(n_rows) * 0.5
+    frame["e"] = 0.1 + np.arange(n_rows) % 7 * 4e-6
+    if rng.random() < 0.6:
+        frame = frame.mask(rng.random(frame.shape) < rng.choice([0.02, 0.3]))
+    n_classes = int(rng.choice([1, 2, 2, 3, 5, 30]))
+    signal = frame["a"].fillna(0) + rng.normal(size=n_rows) * rng.choice([0, 0.3, 3])
+    rank = signal.rank(method="first").to_numpy() - 1
+    frame["g"] = rng.choice(list("pq"), n_rows)
+    frame["y"] = (rank * n_classes // n_rows).astype(int).astype(str)
+    if rng.random() < 0.5:
+        return frame, {}
+    kinds = [rng.integers(1, 5, n_rows), rng.random(n_rows), rng.random(n_rows) * 1e-30]
+    frame["w"] = kinds[int(rng.integers(3))].astype(float)
+    return frame, {"sample_weight": "w"}
+
+
+def candidates(rows, given, recipe, least, monkeypatch):
+    monkeypatch.setattr(threshold_segments, "MANY_NUMBERS", least)
+    session = grow_by_hand(rows, "y", recipe, **given)
+    found = [list(session.candidates("/"))]
+    splits = [each for each in found[0] if each.splits]
+    if splits:
+        session.split("/", splits[0].column)
+        nodes = ["/0", "/1"]
+        found += [list(session.candidates(node)) for node in nodes]
+        found += [
+            [session.preview("/", each.column, threshold=each.shown_threshold)]
+            for each in splits
+            if each.threshold is not None
+        ]
+    return found
+
+
+def check(name, seed, monkeypatch):
+    rows, given = random_table(seed)
+    reference = candidates(rows, given, RECIPES[name], 10**9, monkeypatch)
+    assert candidates(rows, given, RECIPES[name], 0, monkeypatch) == reference
+
+
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("seed", range(3))
+def test_candidates_are_equal_to_the_last_bit(name, seed, monkeypatch):
+    check(name, seed, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.parametrize("part", range(10))
+def test_many_tables_have_equal_candidates(name, part, monkeypatch):
+    for seed in range(40 * part + 3, 40 * part + 43):
+        check(name, seed, monkeypatch)
+
+
+def test_large_nodes_have_equal_candidates(monkeypatch):
+    rng = np.random.default_rng(1)
+    rows = pd.DataFrame(rng.normal(size=(20_000, 3)), columns=list("abc"))
+    rows["b"] = rows["b"].round(2)
+    for classes in ("xy", "xyz", "xyzuvw"):
+        noise = rng.normal(size=len(rows)) * 0.5
+        rank = (rows["a"] + rows["b"] + noise).rank().to_numpy() - 1
+        rows["y"] = np.array(list(classes))[
+            (rank * len(classes) // len(rows)).astype(int)
+        ]
+        for name in ("id3", "id3 ratio", "c4.5", "cart"):
+            given = rows, {}, RECIPES[name]
+            reference = candidates(*given, 10**9, monkeypatch)
+            assert candidates(*given, 0, monkeypatch) == reference
+
+
+GIVEN = {
+    "codes": np.array([0, 1, 2, 3, 1], dtype=np.uint8),
+    "n_codes": 4,
+    "rows": None,
+    "labels": np.array([0, 1, 0, 1, 1], dtype=np.uint32),
+    "n_classes": 2,
+    "weights": None,
+    "cases": None,
+    "rules": {
+        "gini": True,
+        "by_ratio": False,
+        "weights_are_cases": False,
+        "fewest_cases": 1.0,
+        "fewest_weight": 0.0,
+        "whole": 2.0,
+        "total": 5.0,
+        "information": 0.0,
+        "unit": 2.0**-50,
+        "resolution": 1e-12,
+        "min_gain": 0.0,
+        "joining_cases": 0.0,
+        "step": 1.0,
+    },
+    "values": None,
+    "joining": None,
+    "table": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("codes", np.array([0.5]), "codes must be an array of uint8, uint16"),
+        ("codes", np.array([4] * 5, dtype=np.uint8), "codes must be below n_codes"),
+        ("codes", np.zeros(3, np.uint8), "labels must have one entry for each"),
+        ("n_codes", 0, "n_codes must be between 1 and"),
+        ("rows", np.array([0, 1, 2, 3, 9]), "rows must be numbers of codes"),
+        ("rows", np.array([0, 1]), "rows must have 5 entries"),
+        ("labels", np.array([0, 1, 0, 2, 1], dtype=np.uint32), "labels must be below"),
+        ("labels", np.zeros((2, 2), np.uint32), "labels must have 1 dimension"),
+        ("n_classes", 0, "n_classes must be between 1 and"),
+        ("weights", np.array([1.0, -1, 1, 1, 1]), "weights must be finite"),
+        ("cases", np.ones(4), "cases must have 5 entries"),
+        ("rules", {}, "rules must have an entry gini"),
+        ("rules", GIVEN["rules"] | {"more": 1}, "rules must have 13 entries. Got 14"),
+        ("rules", GIVEN["rules"] | {"total": 0.0}, "total must be between"),
+        ("rules", GIVEN["rules"] | {"whole": float("nan")}, "whole must be between"),
+        ("values", np.ones(2), "values must have 3 entries"),
+        ("joining", np.ones(3), "joining must have 2 entries"),
+        ("table", np.zeros(3, np.int64), "table must have an entry for every weight"),
+    ],
+)  # fmt: skip
+def test_arguments_of_the_kernel(name, value, message):
+    call = extension().threshold_segments
+    n_thresholds, n_numbers, first, last, weights, cases = call(**GIVEN)
+    assert (n_thresholds, n_numbers, cases.sum()) == (2, 3, 4.0)
+    assert weights.sum(axis=0).tolist() == [2.0, 2.0]
+    assert first[0] == 0
+    assert last[-1] == 2
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(**GIVEN | {name: value})
