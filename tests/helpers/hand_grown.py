@@ -120,6 +120,7 @@ def _step(session: Session, dice: random.Random) -> None:
         "split": (8, lambda: _split(session, dice, node)),
         "grow a leaf": (8, lambda: session.grow(leaf)),
         "grow": (4, lambda: session.grow(node, levels=dice.choice([1, 2]))),
+        "grow leaves": (2, lambda: session.grow(split, levels=1, leaves=True)),
         "prune": (6, lambda: session.prune(split)),
         "lock": (4, lambda: session.lock(node)),
         "unlock": (6, lambda: session.unlock(dice.choice(session.locks or ["/"]))),

@@ -360,11 +360,60 @@ def test_options_are_checked():
         grow_by_hand(Far(), "y")
 
 
-def test_relabel_is_for_classes():
+def test_numbers_are_set_by_hand():
     rows = table(50, 9, numbers=True)
     session = grow_by_hand(rows, "y", NUMBERS["regression"])
-    with pytest.raises(ParameterError, match="this tree predicts numbers"):
-        session.relabel("/", 3.0)
+    session.split("/", "e")
+    before = session.model.to_bytes()
+    session.lock("/0")
+    session.unlock("/0")
+    session.relabel("/0", 3)
+    assert session.model.tree.mean[1] == 3.0
+    assert "relabel /0 3" in str(session.history)
+    assert set(session.model.predict(rows[rows.e == "p"])) == {3.0}
+    assert replace_in_python(session, rows) == session.model
+    session.lock("/0")
+    assert session.refit(rows, keep="locked").model.tree.mean[1] == 3.0
+    session.unlock("/0")
+    session.prune("/")
+    session.undo()
+    assert session.model.tree.mean[1] == 3.0
+    session.goto(3)
+    assert session.model.to_bytes() == before
+    with pytest.raises(ParameterError, match="prediction must be a number, for this"):
+        session.relabel("/", "much")
+
+
+def replace_in_python(session, rows):
+    space = {"table": rows}
+    exec(session.script(), space)
+    return space["model"]
+
+
+@pytest.mark.parametrize("name", ["c4.5", "cart", "regression"])
+@pytest.mark.parametrize("levels", [None, 1])
+def test_all_leaves_grow_in_one_step(name, levels):
+    recipe = {**RECIPES, **NUMBERS}[name]
+    rows = table(150, 3, missing=True, numbers=name in NUMBERS)
+    one, many = (grow_by_hand(rows, "y", recipe, **options(rows)) for _ in range(2))
+    for session in (one, many):
+        session.split("/", "e", values=True)
+        session.split("/0", "b", threshold=2)
+        session.relabel("/0/1", (*session.schema.classes, 1)[0])
+        session.lock("/1")
+    before = one.model.to_bytes()
+    one.grow("/", levels=levels, leaves=True)
+    for leaf in [p for p in ("/0/0", "/0/1") if p not in many.locks]:
+        many.grow(leaf, levels=levels)
+    assert one.model.to_bytes() == many.model.to_bytes()
+    assert len(one.history) == len(many.history) - 1
+    assert one.state.hand == {"/", "/0"}
+    assert replace_in_python(one, rows) == one.model
+    assert "grow the leaves of /" in str(one.history)
+    one.undo()
+    assert one.model.to_bytes() == before
+    with pytest.raises(ParameterError, match="leaves must be True, to keep the splits"):
+        one.grow("/", leaves="all")
 
 
 def test_a_recipe_survives_as_text():

@@ -99,19 +99,24 @@ class Split(Action):
 
 @dataclass(frozen=True)
 class Grow(Action):
-    """Grow below a node by a recipe, as far as some levels or as the recipe says."""
+    """Grow below a node by a recipe, as far as some levels or as the recipe says.
+
+    With ``leaves`` only the leaves there grow, and the splits stay.
+    """
 
     do = "grow"
     recipe: Recipe | None = None
     levels: int | None = None
+    leaves: bool = False
 
     @property
     def words(self) -> str:
         """The action in a few words."""
         by = "" if self.recipe is None else f" by {self.recipe.algorithm}"
+        told = f"grow {'the leaves of ' * self.leaves}{self.node}{by}"
         if self.levels is None:
-            return f"grow {self.node}{by}"
-        return f"grow {self.node}{by}, {self.levels} level{'s' * (self.levels != 1)}"
+            return told
+        return f"{told}, {self.levels} level{'s' * (self.levels != 1)}"
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,7 @@ class Unlock(Action):
 
 @dataclass(frozen=True)
 class Relabel(Action):
-    """Let a node predict another class."""
+    """Let a node predict another class, or another number."""
 
     do = "relabel"
     prediction: Value
@@ -288,13 +293,13 @@ def _is_list(value: object) -> bool:
     return plain or isinstance(value, (set, frozenset))
 
 
-def _values(value: object) -> bool:
-    if isinstance(value, bool) or value is None:
-        return bool(value)
-    raise ParameterError(
-        f"values must be True, for one branch per value, or left out. Got "
-        f"{_short(value)}."
-    )
+def _flag(words: str) -> Callable[[object], bool]:
+    def check(value: object) -> bool:
+        if isinstance(value, bool) or value is None:
+            return bool(value)
+        raise ParameterError(f"{words}, or left out. Got {_short(value)}.")
+
+    return check
 
 
 def check_levels(value: object) -> int | None:
@@ -390,9 +395,10 @@ CHECKS: dict[str, Callable[[object], Any]] = {
     "column": _text("column"),
     "threshold": _threshold,
     "groups": read_groups,
-    "values": _values,
+    "values": _flag("values must be True, for one branch per value"),
     "recipe": read_recipe,
     "levels": check_levels,
+    "leaves": _flag("leaves must be True, to keep the splits"),
     "prediction": lambda value: plain_value("prediction", value),
     "text": _text("text"),
     "to": check_route,

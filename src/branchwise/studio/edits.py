@@ -6,14 +6,13 @@ the grid (``studio/nodes/row_counts.py``).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from branchwise.data.arrays import first_best
-from branchwise.data.table_schema import Schema
+from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.memory import Training
 from branchwise.errors import ParameterError, quoted
 from branchwise.grow.grow import Grafts
@@ -31,34 +30,20 @@ from branchwise.studio.actions import (
     Unlock,
     check_criterion,
 )
+from branchwise.studio.locks import check_unlocked, free_leaves, free_nodes, unlocked
 from branchwise.studio.nodes.given_splits import given_split
 from branchwise.studio.nodes.node_paths import (
     ROOT,
     branches_of,
     is_below,
-    joined,
     number_of,
     paths,
 )
 from branchwise.studio.nodes.node_search import NodeSearch
 from branchwise.studio.nodes.row_counts import RowCounts
+from branchwise.studio.session_state import State
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Splits
 from branchwise.tree.tree import Tree, rearranged, with_collapsed
-
-
-@dataclass(frozen=True)
-class State:
-    """A tree, and what a session knows of its nodes, by path.
-
-    ``hand`` are the splits made by hand, ``predictions`` classes that are set by hand.
-    """
-
-    tree: Tree
-    recipe: Recipe
-    hand: frozenset[str] = frozenset()
-    locks: frozenset[str] = frozenset()
-    notes: Mapping[str, str] = field(default_factory=dict)
-    predictions: Mapping[str, int] = field(default_factory=dict)
 
 
 class Editor:
@@ -118,7 +103,7 @@ class Editor:
             case Lock(path):
                 return replace(state, locks=state.locks | {path})
             case Unlock(path):
-                return _unlocked(state, path)
+                return unlocked(state, path)
             case Relabel():
                 return self._relabel(state, action)
             case Note(path, text):
@@ -163,8 +148,10 @@ class Editor:
         self._check_growth(state, recipe, action)
         counts = self.counts(recipe)
         recipe = counts.settled(recipe)
-        if path == ROOT:
+        if _grows_all(state, action):
             state = self._with_recipe(state, recipe)
+        if action.leaves:
+            return self._grow_leaves(state, action, recipe)
         tree, kept = state.tree, counts is self.counts(state.recipe)
         # The way to locked nodes stays; what is beside it is grown.
         for free in free_nodes(state, path):
@@ -187,6 +174,29 @@ class Editor:
             state = forgotten(state, free, tree)
         return state
 
+    def _grow_leaves(self, state: State, action: Grow, recipe: Recipe) -> State:
+        """Grow the leaves at and below a node; the splits that there are stay."""
+        counts, own = self.counts(recipe), self.counts(state.recipe)
+        tree, grown = state.tree, []
+        with Grafts() as grafts:
+            for leaf, path in free_leaves(state, action.node):
+                depth = len(branches_of(path))
+                cases = counts.cases(tree, path)
+                deep = recipe.max_depth is not None and depth >= recipe.max_depth
+                if deep or not len(cases.row):
+                    continue
+                subtree = counts.grown(cases, recipe, depth, action.levels)
+                if len(subtree) == 1:
+                    continue
+                if counts is not own:
+                    subtree = own.counted(subtree, own.cases(tree, path))
+                grafts.add(leaf, subtree)
+                grown.append(path)
+            tree = grafts.onto(tree)
+        for path in grown:
+            state = forgotten(state, path, tree)
+        return replace(state, tree=tree)
+
     def _check_growth(self, state: State, recipe: Recipe, action: Grow) -> None:
         """Reject recipes that this session, or this node, does not allow."""
         if recipe.is_regression != state.recipe.is_regression:
@@ -202,7 +212,7 @@ class Editor:
                 "with a larger max_depth, or None."
             )
         fractions = self.counts(state.recipe).grid.fractions
-        others = action.node != ROOT or bool(state.locks)
+        others = not _grows_all(state, action) or bool(state.locks)
         if others and fractions != self.counts(recipe).grid.fractions:
             raise ParameterError(
                 f"missing={recipe.missing!r} of the recipe does not go with the rest "
@@ -231,21 +241,27 @@ class Editor:
 
     def _relabel(self, state: State, action: Relabel) -> State:
         check_unlocked(state, action.node, "relabel", below=False)
+        predicted = self._predicted(action.prediction)
+        predictions = {**state.predictions, action.node: predicted}
+        return replace(state, predictions=predictions)
+
+    def _predicted(self, label: Value) -> float:
+        """Return the code of a class, or the number where numbers are predicted."""
         classes = self.schema.classes
         if not classes:
-            raise ParameterError(
-                "relabel sets the class of a node, and this tree predicts numbers: the "
-                "mean of the rows of each leaf. Split the node instead."
-            )
-        label = action.prediction
+            if isinstance(label, (str, bool)):
+                raise ParameterError(
+                    "prediction must be a number, for this tree predicts numbers. Got "
+                    f"{label!r}."
+                )
+            return float(label)
         same = [at for at, each in enumerate(classes) if _same(each, label)]
         if not same:
             raise ParameterError(
                 f"prediction must be one of the classes {quoted(classes, 20)}. Got "
                 f"{label!r}."
             )
-        predictions = {**state.predictions, action.node: same[0]}
-        return replace(state, predictions=predictions)
+        return same[0]
 
     def _set_missing(self, state: State, action: SetMissing) -> State:
         path, tree = action.node, state.tree
@@ -311,6 +327,11 @@ def finished_tree(editor: Editor, state: State) -> Tree:
     tree = editor.counts(state.recipe).finished(state.tree, state.recipe)
     if not state.predictions:
         return tree
+    if tree.mean is not None:
+        mean = tree.mean.copy()
+        for path, number in state.predictions.items():
+            mean[number_of(tree, path)] = number
+        return replace(tree, mean=mean)
     prediction = tree.label.copy()
     for path, label in state.predictions.items():
         prediction[number_of(tree, path)] = label
@@ -348,51 +369,10 @@ def _same(one: object, other: object) -> bool:
     return one == other and isinstance(one, bool) == isinstance(other, bool)
 
 
-def check_unlocked(state: State, path: str, what: str, below: bool = True) -> None:
-    """Reject an edit of a locked node, or with ``below`` of one above a locked node."""
-    for lock in sorted(state.locks):
-        first = f"Call session.unlock({lock!r}) before."
-        if path == lock:
-            raise ParameterError(
-                f"{what} changes node {path!r}, which is locked. {first}"
-            )
-        if is_below(path, lock):
-            raise ParameterError(
-                f"{what} changes node {path!r}, which is below {lock!r}, and that is "
-                f"locked. {first}"
-            )
-        if below and is_below(lock, path):
-            raise ParameterError(
-                f"{what} at node {path!r} would remove node {lock!r} below it, which "
-                f"is locked. {first}"
-            )
-
-
-def _unlocked(state: State, path: str) -> State:
-    if path not in state.locks:
-        locked = quoted(sorted(state.locks), 20) if state.locks else "none"
-        raise ParameterError(
-            f"node must be a locked node. Got {path!r}; the locked ones are: {locked}."
-        )
-    return replace(state, locks=state.locks - {path})
-
-
-def free_nodes(state: State, path: str) -> list[str]:
-    """Return the highest nodes at or below a node that can be grown again.
-
-    No node at or below them is locked.
-    """
-    tree, free, waiting = state.tree, [], [path]
-    while waiting:
-        node = waiting.pop()
-        if node in state.locks:
-            continue
-        if not any(is_below(lock, node) for lock in state.locks):
-            free.append(node)
-            continue
-        n_branches = int(tree.n_children[number_of(tree, node)])
-        waiting += [joined(node, branch) for branch in range(n_branches)]
-    return sorted(free, key=branches_of)
+def _grows_all(state: State, action: Grow) -> bool:
+    """Whether nothing of the tree stays, but for what is locked."""
+    keeps = action.leaves and len(state.tree) > 1
+    return action.node == ROOT and not keeps
 
 
 def forgotten(state: State, path: str, tree: Tree) -> State:

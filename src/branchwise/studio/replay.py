@@ -13,7 +13,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from branchwise.data.table_schema import Schema
+from branchwise.data.table_schema import Schema, Value
 from branchwise.errors import BranchwiseError, ParameterError
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import (
@@ -25,7 +25,7 @@ from branchwise.studio.actions import (
     SetMissing,
     Split,
 )
-from branchwise.studio.edits import Editor, State
+from branchwise.studio.edits import Editor
 from branchwise.studio.nodes.node_paths import (
     ROOT,
     ancestors,
@@ -35,6 +35,7 @@ from branchwise.studio.nodes.node_paths import (
     number_of,
     paths,
 )
+from branchwise.studio.session_state import State
 from branchwise.text.conditions import condition_of, one_of, phrase
 from branchwise.tree.splits import EVERY_BRANCH, STOP
 from branchwise.tree.tree import Tree
@@ -148,7 +149,9 @@ def _remade(schema: Schema, state: State, path: str) -> list[Action]:
             to = {STOP: "stop", EVERY_BRANCH: "every"}.get(route, route)
             actions.append(SetMissing(path, to))
     if path in state.predictions:
-        label = schema.classes[state.predictions[path]]
+        label: Value = state.predictions[path]
+        if schema.classes:
+            label = schema.classes[int(label)]
         actions.append(Relabel(path, label))
     return actions
 

@@ -21,9 +21,10 @@ from branchwise.evaluation.folds import FoldAssignment
 from branchwise.evaluation.metrics import Score, over_folds, over_rows, wilson
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import Action, Grow
-from branchwise.studio.edits import Editor, State, finished_tree
+from branchwise.studio.edits import Editor, finished_tree
 from branchwise.studio.nodes.node_paths import ROOT
 from branchwise.studio.replay import replayed
+from branchwise.studio.session_state import State
 from branchwise.text.blocks import Block, Items, Paragraph, Table
 from branchwise.text.document import Document
 from branchwise.text.words import percent, rounded

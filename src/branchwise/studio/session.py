@@ -81,7 +81,11 @@ class Session(SessionTree):
         self._do(self._split_action(node, column, threshold, groups, values))
 
     def grow(
-        self, node: Node = "/", recipe: Recipe | None = None, levels: int | None = None
+        self,
+        node: Node = "/",
+        recipe: Recipe | None = None,
+        levels: int | None = None,
+        leaves: bool = False,
     ) -> None:
         """Grow below a node by a recipe, in place of the branches that it may have.
 
@@ -97,15 +101,17 @@ class Session(SessionTree):
         levels : int or None
             How many levels are grown, without pruning them. None grows and prunes as
             the recipe says.
+        leaves : bool
+            True grows all leaves at and below the node, in one step, and keeps the
+            splits that there are.
         """
         given: dict[str, Any] = {"do": "grow", "node": self.path(node)}
-        given["levels"] = levels
-        if recipe is not None:
-            if not isinstance(recipe, Recipe):
-                raise ParameterError(
-                    f"recipe must be a Recipe. Got {type(recipe).__name__}."
-                )
-            given["recipe"] = recipe
+        given |= {"levels": levels, "leaves": leaves}
+        if recipe is not None and not isinstance(recipe, Recipe):
+            raise ParameterError(
+                f"recipe must be a Recipe. Got {type(recipe).__name__}."
+            )
+        given["recipe"] = recipe
         self._do(read_action(given))
 
     def prune(self, node: Node) -> None:
@@ -139,14 +145,14 @@ class Session(SessionTree):
         self._do(Unlock(self.path(node)))
 
     def relabel(self, node: Node, prediction: Value) -> None:
-        """Let a node predict another class than its rows say.
+        """Let a node predict another class, or number, than its rows say.
 
         Parameters
         ----------
         node : str or int
             The path or the number of a node.
-        prediction : class
-            One of the classes.
+        prediction : class or number
+            One of the classes; where numbers are predicted, any number.
         """
         given = {"do": "relabel", "node": self.path(node), "prediction": prediction}
         self._do(read_action(given))

@@ -16,7 +16,7 @@ from branchwise.fit import labelled, named_schema
 from branchwise.model import Model
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import Split, read_action
-from branchwise.studio.edits import Editor, State, finished_tree
+from branchwise.studio.edits import Editor, finished_tree
 from branchwise.studio.history import Entry, History
 from branchwise.studio.nodes.given_splits import given_split
 from branchwise.studio.nodes.node_candidates import (
@@ -27,6 +27,7 @@ from branchwise.studio.nodes.node_candidates import (
 from branchwise.studio.nodes.node_paths import number_of, path_of
 from branchwise.studio.nodes.node_search import NodeSearch
 from branchwise.studio.replay import carried_out
+from branchwise.studio.session_state import State
 from branchwise.studio.starts import Start
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 // What can be done with the selected node.
 
-const MOST_GROWN = 500; // leaves that are grown one after another
-
 /** The buttons of a node, and the choices that few need. */
 function actionsOf(node, record) {
   const place = errorPlace();
@@ -43,20 +41,19 @@ function actionsOf(node, record) {
   );
 }
 
-/** Grow the leaves at and below a node, one after another; splits that there are stay. */
+/** Grow the leaves at and below a node in one step; splits that there are stay. */
 function growLeaves(path, how, place) {
-  const leaves = TREE.paths.filter((each, node) => isBelow(each, path) && canGrow(node));
-  if (leaves.length > MOST_GROWN) {
-    const many = `${grouped(leaves.length)} leaves below this node can grow, at most ${MOST_GROWN} at once`;
-    return trying(place, () => Promise.reject(new Error(`${many}. Choose a node further down, or Regrow.`)));
+  const able = TREE.paths.some((each, node) => isBelow(each, path) && canGrow(node));
+  if (!able) {
+    say("No leaf here can grow: each has one class only, or is locked.");
+    return undefined;
   }
-  if (!leaves.length) say("No leaf here can grow: each has one class only, or is locked.");
+  const leaves = !isLeaf(TREE.numbers.get(path));
   return trying(place, async () => {
     const before = TREE.count;
-    for (const node of leaves) {
-      takeAnswer(await ask("apply", { action: { do: "grow", node, ...how } }), null);
-    }
-    if (leaves.length) say(`${counted(TREE.count - before, "new node")}.`);
+    const action = { do: "grow", node: path, ...how, ...(leaves && { leaves }) };
+    takeAnswer(await ask("apply", { action }), null);
+    say(`${counted(TREE.count - before, "new node")}.`);
   });
 }
 
@@ -70,7 +67,7 @@ function canGrow(node) {
 function moreActions(body, node, record) {
   body.append(
     growWith(record),
-    NUMBERS ? "" : relabel(record),
+    NUMBERS ? setNumber(node, record) : relabel(record),
     isLeaf(node) ? "" : missingRoute(node, record),
     noteOf(record),
   );
@@ -121,6 +118,15 @@ function relabel({ path, prediction, label }) {
     const chosen = classes[Number(control.value)];
     const words = `The prediction was ${prediction} and is now ${chosen}.`;
     return apply({ do: "relabel", node: path, prediction: chosen }, place, words);
+  });
+}
+
+function setNumber(node, { path, prediction }) {
+  const control = h("input", { type: "number", step: "any", required: true });
+  control.value = String(DATA.mean[node]);
+  return asked("Prediction", control, "Set", (place) => {
+    const words = `The prediction was ${prediction} and is now ${control.value}.`;
+    return apply({ do: "relabel", node: path, prediction: control.valueAsNumber }, place, words);
   });
 }
 
