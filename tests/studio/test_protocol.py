@@ -449,8 +449,7 @@ def test_a_file_that_cannot_be_read_may_be_with_other_options(page):
     assert page.ask("state")["unread"] is None
 
 
-@pytest.mark.parametrize("method", ["score", "export"])
-def test_the_session_is_edited_while_others_compute(page, monkeypatch, method):
+def test_the_session_is_edited_while_it_is_exported(page, monkeypatch):
     page.load("classes")
     page.ask("start", target="bought", validation_fraction=0.3)
     begun, go_on = threading.Event(), threading.Event()
@@ -461,10 +460,7 @@ def test_the_session_is_edited_while_others_compute(page, monkeypatch, method):
         return {}
 
     monkeypatch.setattr("branchwise.studio.workspace.exported", wait)
-    session = page.workspace.view.session
-    monkeypatch.setattr(session, "scoring", lambda **_: wait)
-    args = {"target": "sql"} if method == "export" else {}
-    message = {"method": method, "args": args}
+    message = {"method": "export", "args": {"target": "sql"}}
     found = {}
     asking = threading.Thread(
         target=lambda: found.update(protocol.respond(page.workspace, message))
@@ -474,8 +470,44 @@ def test_the_session_is_edited_while_others_compute(page, monkeypatch, method):
     grown(page)
     go_on.set()
     asking.join(20)
-    # The score is that of the tree before the edits.
-    assert found["result"] == ({"number": 0} if method == "score" else {})
+    assert found["result"] == {}
+
+
+def test_a_score_waits_for_other_calls_and_ends_where_these_change_the_tree(started):
+    workspace = started.workspace
+    session = workspace.view.session
+    scoring, begun, done = session.scoring, threading.Event(), threading.Event()
+    pauses = []
+
+    def watched(pause, **how):
+        def step():
+            begun.set()
+            assert done.wait(20)
+            pauses.append(workspace.calls)
+            pause()
+
+        return scoring(**how, pause=step)
+
+    session.scoring = watched
+    message = {"method": "score", "args": {"method": "cross-validation"}}
+    found = {}
+    asking = threading.Thread(
+        target=lambda: found.update(protocol.respond(workspace, message))
+    )
+    asking.start()
+    assert begun.wait(20)
+    with workspace.calls:
+        done.set()
+        started.ask("candidates", node="/")
+        asking.join(0.2)
+        assert asking.is_alive()
+    grown(started)
+    asking.join(20)
+    told = found["error"]["message"]
+    assert told == "The tree was changed while it was scored. Score it again."
+    assert len(pauses) < 40
+    session.scoring = scoring
+    assert "number" in started.ask("score", method="cross-validation", folds=2)
 
 
 # -- Teaching

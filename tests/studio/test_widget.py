@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 
@@ -88,12 +89,17 @@ def test_errors_are_sentences(widget, session):
 
 
 def test_scores_do_not_stop_other_messages(widget, session, monkeypatch):
-    done = threading.Event()
+    begun, done = threading.Event(), threading.Event()
     slow = {"method": "hold-out", "waited": True}
-    monkeypatch.setattr(
-        session, "scoring", lambda: lambda: slow if done.wait(20) else 0
-    )
+    score = SimpleNamespace(to_dict=lambda: slow if done.wait(20) else {})
+
+    def compute():
+        begun.set()
+        return score
+
+    monkeypatch.setattr(session, "scoring", lambda pause: compute)
     widget.comm.from_page({"id": "a-0", "method": "score", "args": {}})
+    assert begun.wait(60)
     assert asked(widget, "apply", action=OUTLOOK)["result"]["number"] == 1
     assert widget.comm.waiting() == [{"changed": 1}]
     done.set()

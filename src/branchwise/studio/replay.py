@@ -8,7 +8,7 @@ reached by another way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -91,10 +91,15 @@ def replayed(
     editor: Editor,
     recipe: Recipe,
     actions: Sequence[tuple[Action, Sequence[str] | None]],
+    pause: Callable[[], object] = bool,
 ) -> tuple[State, list[str]]:
-    """Carry out actions from the start; return the state and what does not fit."""
+    """Carry out actions from the start; return the state and what does not fit.
+
+    ``pause`` is called before each of them.
+    """
     state, misfits = editor.start(recipe), []
     for action, way in actions:
+        pause()
         state, misfit = carried_out(editor, state, action, way)
         if misfit is not None:
             misfits.append(misfit)

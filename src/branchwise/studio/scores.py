@@ -6,7 +6,7 @@ on each training part, and the recipe grows its tree from the same rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,7 +119,10 @@ def _known(value: float) -> float | None:
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is needed to score a session, so that it can be edited meanwhile."""
+    """What is needed to score a session, so that it can be edited meanwhile.
+
+    ``pause`` is called between steps; it may wait, or end the work by an error.
+    """
 
     rows: Training
     held_out: Training | None
@@ -130,6 +133,7 @@ class Scoring:
     tree: Tree
     seed: int
     threads: int
+    pause: Callable[[], object] = bool
 
     def on_held_out(self) -> SessionScore:
         """Score both trees on the rows that were set aside."""
@@ -160,7 +164,7 @@ class Scoring:
         for kept, aside in assignment.splits(rows.target, rows.n_classes > 0):
             editor = Editor(rows.take(kept), self.schema, self.threads)
             given = editor, self.first_recipe, self.actions
-            state, unfit = replayed(*given)
+            state, unfit = replayed(*given, self.pause)
             for each in unfit:
                 misfits[each] = misfits.get(each, 0) + 1
             trees = finished_tree(editor, state), self._automatic(editor)
@@ -184,6 +188,7 @@ class Scoring:
 
     def _automatic(self, editor: Editor) -> Tree:
         """Return the tree that the recipe grows."""
+        self.pause()
         state: State = editor.apply(editor.start(self.recipe), Grow(ROOT))
         return finished_tree(editor, state)
 

@@ -347,12 +347,27 @@ class Session(SessionTree):
             Accuracies, or mean absolute errors, with intervals of 95 %, and their
             difference, row by row or fold by fold.
         """
-        found: SessionScore = self._scored(method, folds, repeats)()
-        return found
+        return self.scoring(method, folds, repeats)()
 
-    def _scored(
-        self, method: str | None, folds: int, repeats: int
+    def scoring(
+        self,
+        method: str | None = None,
+        folds: int = 5,
+        repeats: int = 3,
+        pause: Callable[[], object] = bool,
     ) -> Callable[[], SessionScore]:
+        """Return a function that scores the tree as it is now, whatever follows.
+
+        Parameters
+        ----------
+        method, folds, repeats, pause
+            As in :meth:`score`; ``pause`` is called between the steps of the work.
+
+        Returns
+        -------
+        callable
+            It returns the score, and may run in another thread.
+        """
         from branchwise.studio import scores  # noqa: PLC0415  (slow to import)
 
         method = scores.check_method(method, self._held_out is not None)
@@ -366,28 +381,11 @@ class Session(SessionTree):
             self.model.tree,
             self._start.random_state,
             self._editor.threads,
+            pause,
         )
         if method == "hold-out":
             return scoring.on_held_out
         return partial(scoring.by_folds, folds, repeats)
-
-    def scoring(
-        self, method: str | None = None, folds: int = 5, repeats: int = 3
-    ) -> Callable[[], dict[str, Any]]:
-        """Return a function that scores the tree as it is now, whatever follows.
-
-        Parameters
-        ----------
-        method, folds, repeats
-            As in :meth:`score`.
-
-        Returns
-        -------
-        callable
-            It returns the score in plain values, and may run in another thread.
-        """
-        compute = self._scored(method, folds, repeats)
-        return lambda: compute().to_dict()
 
 
 def grow_by_hand(

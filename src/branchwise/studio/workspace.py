@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import wraps
+from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, TypeVar, cast
@@ -26,6 +27,7 @@ from branchwise.files.read_table import MISSING
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import read_recipe
 from branchwise.studio.history import read_lines
+from branchwise.studio.page_data.calls import Calls
 from branchwise.studio.page_data.loaded_table import (
     KINDS,
     MOST_DECOMPRESSED,
@@ -53,11 +55,11 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _exclusive(method: Method) -> Method:
-    """Let one call at a time at the workspace."""
+    """Let one call at a time at the workspace; a score in progress waits for it."""
 
     @wraps(method)
     def run(self: Workspace, *args: Any, **kwargs: Any) -> Any:
-        with self.lock:
+        with self.calls, self.lock:
             return method(self, *args, **kwargs)
 
     return cast("Method", run)
@@ -75,6 +77,7 @@ class Workspace:
     def __init__(self, journal: str | None = None) -> None:
         self.journal = journal
         self.lock = threading.RLock()
+        self.calls = Calls()
         #: One score or export at a time, beside edits: each has all of a processor.
         self._computing = threading.Lock()
         self.table: LoadedTable | None = None
@@ -94,6 +97,7 @@ class Workspace:
         """Close the session, and remove the files of uploaded tables."""
         if self._view is not None:
             self._view.session.close()
+            self._view = None
         self._uploads.close()
 
     def failed(self, error: Exception) -> None:
@@ -339,15 +343,25 @@ class Workspace:
     def score(self, **how: Any) -> dict[str, Any]:
         """Return the score of the tree beside that of the automatic one.
 
-        It may take seconds, in which the session can be edited: the result has the
-        number of the entry of the history that it is of.
+        It may take seconds, in which the session can be edited: the score waits for
+        other calls, and ends where they have changed the tree.
         """
-        with self.lock:
-            session = self.view.session
-            number = session.history.current
-            compute = session.scoring(**how)
+        # Slow to import: not while the session waits.
+        import_module("branchwise.studio.scores")
+        with self.calls, self.lock:
+            view = self.view
+            number = view.session.history.current
+
+            def give_way() -> None:
+                self.calls.wait()
+                if self._view is not view or view.session.history.current != number:
+                    raise ParameterError(
+                        "The tree was changed while it was scored. Score it again."
+                    )
+
+            compute = view.session.scoring(**how, pause=give_way)
         with self._computing:
-            return {**compute(), "number": number}
+            return {**compute().to_dict(), "number": number}
 
     @_exclusive
     def explain(self, row: Mapping[str, Any]) -> dict[str, Any]:

@@ -100,7 +100,7 @@ const scoreLive = newestOnly(async (method) => {
     const found = await ask("score", { method });
     if (asked === session.number) showLive(found);
   } catch {
-    byId("live").hidden = true; // the tab tells why
+    if (asked === session.number) byId("live").hidden = true; // the tab tells why
   }
 });
 
