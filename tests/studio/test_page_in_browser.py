@@ -427,6 +427,47 @@ def test_a_session_is_saved_compared_and_opened(studio, loans, tmp_path):
     assert n_nodes(page) == 3
 
 
+@pytest.mark.parametrize("window", [WIDE, PHONE])
+def test_two_sessions_are_drawn_beside_each_other(studio, loans, tmp_path, window):
+    studio.start(loans, "repaid")
+    other = tmp_path / "other.actions.json"
+    studio.workspace.apply({"do": "split", "node": "/", "column": "age"})
+    studio.workspace.apply({"do": "split", "node": "/0", "column": "housing"})
+    other.write_text(studio.workspace.save()["content"])
+    studio.workspace.apply({"do": "prune", "node": "/0"})
+    page = studio.open(window)
+    page.click("#tab-session")
+    page.set_input_files("#panel-session input[type=file]", other)
+    page.click("#both-trees")
+    own, others = (page.locator(".side").nth(at) for at in (0, 1))
+    for side in (own, others):
+        side.locator(".card.differs").wait_for()
+        assert side.locator(".card.differs").count() == 1
+        told = side.locator(".card.differs").get_attribute("aria-label")
+        assert "; differs: split added: " in told
+    boxes = [side.bounding_box() for side in (own, others)]
+    beside = boxes[1]["x"] > boxes[0]["x"]
+    assert beside == (window is WIDE)
+    assert problems(page) == []
+
+    # The other tree by keys alone.
+    others.locator("#node-0").focus()
+    page.keyboard.press("ArrowRight")
+    assert others.locator("#node-1").get_attribute("aria-selected") == "true"
+    assert others.locator("#differs").text_content().startswith("split added: ")
+    page.keyboard.press("Enter")
+    page.keyboard.press("ArrowRight")
+    assert others.locator("#differs").text_content().startswith("Below a node that")
+    assert own.locator("#differs").text_content().startswith("This node is the same")
+    page.locator(".differences button").focus()
+    page.keyboard.press("Enter")
+    for side in (own, others):
+        assert side.locator("#node-1").get_attribute("aria-selected") == "true"
+    page.keyboard.press("Escape")
+    page.locator(".beside").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.id") == "both-trees"
+
+
 def test_a_case_and_the_rows_of_a_node(studio, loans):
     page = started(studio, loans)
     in_node(page, {"do": "grow"})

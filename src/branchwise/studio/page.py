@@ -15,8 +15,8 @@ from branchwise.text.as_html import asset
 
 _ASSETS = "studio/assets"
 _VIEWER = "render/assets"
-#: The scripts, joined in this order; those of the viewer draw the tree.
-SCRIPTS = (
+#: The scripts that draw a tree, joined in this order.
+_DRAWING = (
     f"{_VIEWER}/dom.js",
     f"{_VIEWER}/walk.js",
     f"{_ASSETS}/tree.js",
@@ -26,10 +26,14 @@ SCRIPTS = (
     f"{_VIEWER}/layout.js",
     f"{_VIEWER}/camera.js",
     f"{_VIEWER}/draw.js",
-    f"{_VIEWER}/search.js",
     f"{_VIEWER}/selection.js",
-    f"{_VIEWER}/legend.js",
     f"{_VIEWER}/arrows.js",
+)
+#: The scripts of the page.
+SCRIPTS = (
+    *_DRAWING,
+    f"{_VIEWER}/search.js",
+    f"{_VIEWER}/legend.js",
     f"{_ASSETS}/messages.js",
     f"{_ASSETS}/edits.js",
     f"{_ASSETS}/candidates.js",
@@ -44,6 +48,7 @@ SCRIPTS = (
     f"{_ASSETS}/nodes_tab.js",
     f"{_ASSETS}/case_tab.js",
     f"{_ASSETS}/export_tab.js",
+    f"{_ASSETS}/side_by_side.js",
     f"{_ASSETS}/session_tab.js",
     f"{_ASSETS}/teaching.js",
     f"{_ASSETS}/tabs.js",
@@ -52,6 +57,8 @@ SCRIPTS = (
     f"{_ASSETS}/setup.js",
     f"{_ASSETS}/workbench.js",
 )
+#: The scripts of a tree that is compared with another one.
+COMPARED = (*_DRAWING, f"{_ASSETS}/compared_tree.js")
 #: The style sheets, joined in this order.
 STYLES = (
     f"{_VIEWER}/viewer.css",
@@ -65,12 +72,15 @@ _SCRIPT = "text/javascript; charset=utf-8"
 def style_and_script() -> tuple[str, str]:
     """Return the style sheet of the page, and the module that exports ``mount``."""
     style = "\n".join([*variables(), *map(asset, STYLES)])
-    skeleton = json.dumps(str(asset(f"{_ASSETS}/skeleton.html")))
-    script = (
-        str(asset(f"{_ASSETS}/mount.js"))
-        .replace('"{{ skeleton }}"', skeleton)
-        .replace('"{{ scripts }}";', "\n".join(map(asset, SCRIPTS)))
-    )
+    parts = {
+        '"{{ skeleton }}"': json.dumps(str(asset(f"{_ASSETS}/skeleton.html"))),
+        '"{{ compared }}"': json.dumps(str(asset(f"{_ASSETS}/compared.html"))),
+        '"{{ scripts }}";': "\n".join(map(asset, SCRIPTS)),
+        '"{{ compared scripts }}";': "\n".join(map(asset, COMPARED)),
+    }
+    script = str(asset(f"{_ASSETS}/mount.js"))
+    for place, part in parts.items():
+        script = script.replace(place, part)
     return style, script
 
 

@@ -8,3 +8,19 @@ export async function mount(element, ask) {
   "{{ scripts }}";
   return { follow };
 }
+
+/** Draw a tree beside another one, in a part of the page of its own: names of elements and of
+ * functions are those of the viewer, once for each tree. */
+function comparedTree(element, style, OPENED, NAME, MARKS) {
+  const part = element.attachShadow({ mode: "open" });
+  part.adoptedStyleSheets = [style];
+  part.innerHTML = "{{ compared }}"; // ours: nothing of a table is in it
+  const document = {
+    documentElement: window.document.documentElement,
+    hasFocus: () => window.document.hasFocus(),
+    getElementById: (id) => part.getElementById(id),
+    createElement: (tag) => window.document.createElement(tag),
+    createElementNS: (space, tag) => window.document.createElementNS(space, tag),
+  };
+  "{{ compared scripts }}";
+}

@@ -69,11 +69,9 @@ function comparison() {
     trying(place, async () => {
       if (!file.files.length) return;
       const found = await ask("diff", { other: await file.files[0].text() });
-      const words = found.words ?? found;
       result.replaceChildren(
-        Array.isArray(words)
-          ? h("ul", { class: "rule plain" }, words.map((line) => h("li", {}, bdi(line))))
-          : textBox(words, "Differences"),
+        h("div", { class: "buttons" }, button("Show both trees", () => showSideBySide(found), { id: "both-trees" })),
+        textBox(found.words, "Differences"),
       );
     }),
   );

@@ -9,6 +9,7 @@ from typing import Any
 from branchwise import export as exports
 from branchwise.data.table_schema import Value
 from branchwise.errors import ParameterError, quoted
+from branchwise.explain.alignment import Difference
 from branchwise.model import Model
 from branchwise.steps.result import worked_training
 from branchwise.studio.actions import recipe_fields
@@ -20,6 +21,7 @@ from branchwise.studio.page_data.recipe_options import algorithms, recipe_of_opt
 from branchwise.studio.session import Session
 from branchwise.text.conditions import condition_of, said
 from branchwise.text.label_words import target_unit
+from branchwise.text.signs import typeset_signs
 from branchwise.text.words import word
 
 #: Rows of a node that are shown by default.
@@ -65,7 +67,7 @@ class SessionView:
         session = self.session
         model = session.model
         return {
-            **tree_description(model),
+            **self.drawn(),
             "positive": self.positive,
             "recipe": recipe_fields(session.recipe),
             "recipes": algorithms(model.tree.is_regression),
@@ -79,12 +81,15 @@ class SessionView:
                 for name, target in exports.TARGETS.items()
                 if name not in _OF_RULES
             ],
-            "tree": self._nodes(ROOT),
             "locks": session.locks,
             "notes": session.notes,
             "misfits": session.misfits,
             **self._position(),
         }
+
+    def drawn(self) -> dict[str, Any]:
+        """Return what is needed to draw the tree."""
+        return {**tree_description(self.session.model), "tree": self._nodes(ROOT)}
 
     def _nodes(self, path: str) -> list[dict[str, Any]]:
         session, state = self.session, self.session.state
@@ -227,9 +232,34 @@ class SessionView:
         }
 
     def diff(self, other: Session) -> dict[str, Any]:
-        """Return how the tree of another session differs from this one."""
+        """Return how the tree of another session differs, and that tree.
+
+        Differences have the paths of their nodes in both; numbers of cases that follow
+        from other splits are not among them.
+        """
         found = self.session.diff(other)
-        return {"words": found.to_text(), "misfits": other.misfits}
+        marks = [
+            {
+                "kind": each.kind,
+                "words": _typeset(each),
+                "change": " → ".join(filter(None, each.typeset)),
+                "here": _path_in(self.session, each.old_node),
+                "there": _path_in(other, each.new_node),
+            }
+            for each in found.differences
+            if each.kind != "size changed"
+        ]
+        told = {"words": found.to_text(), "misfits": other.misfits}
+        return {**told, "marks": marks, "other": SessionView(other).drawn()}
+
+
+def _typeset(difference: Difference) -> str:
+    with typeset_signs():
+        return str(difference).replace(" -> ", " → ")
+
+
+def _path_in(session: Session, node: int | None) -> str | None:
+    return None if node is None else session.path(node)
 
 
 def exported(
