@@ -10,15 +10,19 @@ from pathlib import Path
 import pytest
 
 import branchwise
-from branchwise.studio.page import SCRIPTS, STYLES, page_files, style_and_script
+from branchwise.studio.page import COMPARED, SCRIPTS, STYLES, page_files
+from branchwise.text.as_html import asset
 
 ROOT = Path(branchwise.__file__).parent
 ASSETS = ROOT / "studio" / "assets"
 
 
 def test_every_asset_is_used_and_can_be_read():
-    used = {name for name in (*SCRIPTS, *STYLES) if name.startswith("studio/")}
-    others = {"index.html", "skeleton.html", "mount.js", "start.js", "transport.js"}
+    used = {
+        name for name in (*SCRIPTS, *COMPARED, *STYLES) if name.startswith("studio/")
+    }
+    others = {"index.html", "start.js", "transport.js"}
+    others |= {"mount.js", "skeleton.html", "compared.html"}
     others |= {"widget.js", "frame.html", "frame.js"}  # of notebooks
     found = {path.name for path in ASSETS.iterdir()}
     assert found == {name.removeprefix("studio/assets/") for name in used} | others
@@ -41,7 +45,7 @@ def test_the_page_is_made_of_these_files_only():
 
 
 def test_nothing_in_the_page_is_inline_or_from_elsewhere():
-    for name in ("index.html", "skeleton.html"):
+    for name in ("index.html", "skeleton.html", "compared.html"):
         text = (ASSETS / name).read_text(encoding="utf-8")
         assert not re.search(r"\sstyle=|\son\w+=|<style|<script(?![^>]*src=)", text)
     for _, content in page_files().values():
@@ -50,10 +54,11 @@ def test_nothing_in_the_page_is_inline_or_from_elsewhere():
         assert "https://" not in text
 
 
-def test_no_name_of_the_joined_script_is_declared_twice():
-    _, script = style_and_script()
+@pytest.mark.parametrize(("scripts", "least"), [(SCRIPTS, 200), (COMPARED, 100)])
+def test_no_name_of_joined_scripts_is_declared_twice(scripts, least):
+    script = "\n".join(map(asset, scripts))
     names = re.findall(r"^(?:async )?(?:function|const|let|class) (\w+)", script, re.M)
-    assert len(names) > 200
+    assert len(names) > least
     assert [name for name in set(names) if names.count(name) > 1] == []
 
 
