@@ -106,9 +106,57 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
     add_rows(part, out);
 }
 
+// The same for the moments of cases, all in one node, by code; these are sums that are exact in any
+// order. `rows` are the rows of the cases, `shares` how much of a case each is.
+template <typename Code>
+void add_moments(const Code* codes, const Span<const int64_t>& rows, const double* shares,
+                 const double* moments, size_t width, const Span<int64_t>& counts, double* cases,
+                 double* sums) {
+    for (size_t i = 0; i < rows.size(); ++i) {
+        const size_t code = codes[size_t(rows[i])];
+        ++counts[code];
+        cases[code] += shares ? shares[i] : 1.0;
+        for (size_t k = 0; k < width; ++k) sums[code * width + k] += moments[i * width + k];
+    }
+}
+
+void tally_moments(nb::handle codes, int64_t n_codes, nb::handle rows, nb::object shares,
+                   nb::handle moments, nb::handle counts, nb::handle cases, nb::handle sums) {
+    Arrays arrays;
+    check_whole("n_codes", n_codes, 1, most_codes);
+    const Py_buffer& view = arrays.view(codes, "codes");
+    const auto n_rows = size_t(view.len / std::max<Py_ssize_t>(view.itemsize, 1));
+    const Column column = read_column(arrays, codes, "codes", uint32_t(n_codes), n_rows);
+    if (column.numeric) refuse_type("codes must be an array of uint8, uint16 or uint32");
+    const auto taken = arrays.vector<int64_t>(rows, "rows");
+    for (int64_t row : taken)
+        if (row < 0 || size_t(row) >= n_rows) refuse("rows must be numbers of codes");
+    const Py_buffer& given = arrays.view(moments, "moments", 2);
+    const auto entries = Arrays::entries<const double>(given, "moments");
+    const auto width = size_t(given.shape[1]);
+    if (size_t(given.shape[0]) != taken.size()) refuse("moments must have one row for each of rows");
+    if (width < 1 || width > 1000) refuse("moments must have between 1 and 1000 columns");
+    const double* parts =
+        shares.is_none() ? nullptr : arrays.vector<double>(shares, "shares", taken.size()).data();
+    const auto cells = size_t(n_codes);
+    const auto n = arrays.writable<int64_t>(counts, "counts", cells);
+    double* of_cases = arrays.writable<double>(cases, "cases", cells).data();
+    double* to = arrays.writable<double>(sums, "sums", cells * width).data();
+    ReleasedGil released;
+    const auto add = [&](const auto* cell) {
+        add_moments(cell, taken, parts, entries.data(), width, n, of_cases, to);
+    };
+    if (column.width == 1) add(static_cast<const uint8_t*>(column.codes));
+    if (column.width == 2) add(static_cast<const uint16_t*>(column.codes));
+    if (column.width == 4) add(static_cast<const uint32_t*>(column.codes));
+}
+
 }  // namespace
 
 void bind_counting(nb::module_& m) {
+    m.def("tally_moments", &tally_moments, nb::arg("codes"), nb::arg("n_codes"), nb::arg("rows"),
+          nb::arg("shares").none(), nb::arg("moments"), nb::arg("counts"), nb::arg("cases"),
+          nb::arg("sums"));
     m.def("tally", &tally, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
           nb::arg("n_classes"), nb::arg("nodes").none(), nb::arg("n_nodes"),
           nb::arg("weights").none(), nb::arg("rows"), nb::arg("sums"));

@@ -11,7 +11,7 @@ import pytest
 from branchwise import Recipe, grow_by_hand
 from branchwise.native import extension
 from branchwise.recipe import C45, CART, ID3
-from branchwise.studio.nodes import threshold_segments
+from branchwise.studio.nodes import one_node, threshold_segments
 
 pytestmark = pytest.mark.skipif(extension() is None, reason="needs the extension")
 
@@ -78,6 +78,43 @@ def check(name, seed, monkeypatch):
     rows, given = random_table(seed)
     reference = candidates(rows, given, RECIPES[name], 10**9, monkeypatch)
     assert candidates(rows, given, RECIPES[name], 0, monkeypatch) == reference
+
+
+NUMBERS: dict[str, Recipe] = {
+    "variance": replace(CART, criterion="variance"),
+    "variance, least gain": replace(CART, criterion="variance", min_gain=0.3),
+    "variance largest": replace(CART, criterion="variance", missing="largest"),
+    "variance values": replace(ID3, criterion="variance", min_samples_leaf=3),
+    "poisson": replace(CART, criterion="poisson"),
+}
+
+
+def check_numbers(name, seed, monkeypatch):
+    rows, given = random_table(seed)
+    rng = np.random.default_rng(seed)
+    kinds = [rng.normal(size=len(rows)), rng.integers(0, 3, len(rows)), rows["d"] * 1e9]
+    numbers = np.nan_to_num(np.abs(kinds[seed % 3]).astype(float), nan=1.0)
+    rows["y"] = numbers + (numbers.max() == 0)
+    found = []
+    for least, kernel in ((10**9, "reference"), (0, "native")):
+        monkeypatch.setattr(one_node, "MANY_THRESHOLDS", least)
+        monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
+        found.append(candidates(rows, given, NUMBERS[name], 0, monkeypatch))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("seed", range(5))
+def test_candidates_of_numbers_are_equal_to_the_last_bit(name, seed, monkeypatch):
+    check_numbers(name, seed, monkeypatch)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("part", range(10))
+def test_many_tables_have_equal_candidates_of_numbers(name, part, monkeypatch):
+    for seed in range(40 * part + 5, 40 * part + 45):
+        check_numbers(name, seed, monkeypatch)
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -171,3 +208,40 @@ def test_arguments_of_the_kernel(name, value, message):
     assert last[-1] == 2
     with pytest.raises((TypeError, ValueError), match=message):
         call(**GIVEN | {name: value})
+
+
+MOMENTS = {
+    "codes": np.array([0, 1, 1], dtype=np.uint8),
+    "n_codes": 3,
+    "rows": np.array([0, 2]),
+    "shares": None,
+    "moments": np.array([[1.0, 5.0], [1.0, 7.0]]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("codes", np.array([0.5]), "codes must be an array of uint8, uint16"),
+        ("codes", np.array([0, 1, 3], dtype=np.uint8), "codes must hold codes below 3"),
+        ("n_codes", 0, "n_codes must be between 1 and"),
+        ("rows", np.array([0, 3]), "rows must be numbers of codes"),
+        ("shares", np.ones(3), "shares must have 2 entries"),
+        ("moments", np.ones((3, 2)), "moments must have one row for each of rows"),
+        ("moments", np.ones(2), "moments must have 2 dimension"),
+        ("counts", np.zeros(2, np.int64), "counts must have 3 entries"),
+        ("cases", np.zeros(4), "cases must have 3 entries"),
+        ("sums", np.zeros(5), "sums must have 6 entries"),
+    ],
+)
+def test_arguments_of_counting_moments(name, value, message):
+    out = {
+        "counts": np.zeros(3, np.int64),
+        "cases": np.zeros(3),
+        "sums": np.zeros(6),
+    }
+    extension().tally_moments(**MOMENTS, **out)
+    assert out["counts"].tolist() == [1, 1, 0]
+    assert out["sums"].tolist() == [1, 5, 1, 7, 0, 0]
+    with pytest.raises((TypeError, ValueError), match=message):
+        extension().tally_moments(**{**MOMENTS, **out, name: value})

@@ -123,6 +123,11 @@ class MemoryEngine:
         return self._target.scale.moments(self._target.values[rows], weight)
 
     @property
+    def moments(self) -> Floats | None:
+        """The moments of the cases in open nodes, where numbers are predicted."""
+        return self._moments
+
+    @property
     def countable(self) -> Sequence[Countable]:
         """The columns as they are counted."""
         return self._columns

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints, run_starts, selected
-from branchwise.native import extension, optional_array, plain_arrays
+from branchwise.native import extension, optional_array, plain_array, plain_arrays
 
 #: Up to this many cells, or this many per row, a dense table beats sorting.
 _DENSE_CELLS = 1 << 16
@@ -125,6 +125,29 @@ def count_cells(
         )
         found.append(Counts(node, code, weight, cases[pairs].astype(np.float64)))
     return found
+
+
+def count_moments(
+    codes: NDArray[Any], n_codes: int, rows: Ints, case: Floats | None, moments: Floats
+) -> Counts:
+    """Add up the moments of cases of one node by code, in the compiled kernel.
+
+    Codes are by row of the table, moments and fractions of cases by case.
+    """
+    counts = np.zeros(n_codes, dtype=np.int64)
+    cases, sums = np.zeros(n_codes), np.zeros((n_codes, moments.shape[1]))
+    extension().tally_moments(
+        codes=plain_array(codes),
+        n_codes=n_codes,
+        rows=plain_array(rows),
+        shares=optional_array(case),
+        moments=plain_array(moments),
+        counts=counts,
+        cases=cases,
+        sums=sums.reshape(-1),
+    )
+    found = np.flatnonzero(counts)
+    return Counts(np.zeros_like(found), found, sums[found], cases[found])
 
 
 def tally(

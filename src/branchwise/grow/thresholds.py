@@ -124,6 +124,8 @@ class Thresholds:
         is tried first, so that it wins ties.
         """
         some = cases[self.node] > 0
+        if not some.any():
+            return self
         times = np.where(some, 2, 1)
         origin = np.repeat(np.arange(len(self.node)), times)
         again = np.arange(len(origin)) - np.repeat(np.cumsum(times) - times, times)

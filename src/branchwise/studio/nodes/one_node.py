@@ -17,15 +17,20 @@ from branchwise.data.arrays import Floats, Ints, selected
 from branchwise.data.table_schema import Column
 from branchwise.engines.memory_engine import Cases, MemoryEngine
 from branchwise.grow.categories import Grouping
-from branchwise.grow.counts import Counts, count_cells
+from branchwise.grow.counts import Counts, count_cells, count_moments
 from branchwise.grow.scored import Branches, Scored
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import Thresholds
 from branchwise.native import available
 from branchwise.studio.nodes.threshold_segments import SegmentCounter, Segments
 from branchwise.threads import cached_property, in_order
-from branchwise.tree.splits import Splits
+from branchwise.tree.splits import STOP, Splits
 
+#: With fewer thresholds all are scored exactly.
+MANY_THRESHOLDS = 500
+#: Thresholds worse than the best by more than this share are left out; ties and
+#: rounding errors of scores are smaller.
+_WORSE = 2e-9
 #: Columns with tables of more cells than this are counted by themselves.
 _LARGE_TABLE = 1 << 14
 #: Tables of more cells for each row are not made.
@@ -44,7 +49,12 @@ class CountedOnce:
     def count_all(self, n_classes: int, columns: Sequence[int]) -> None:
         """Count columns together, where the compiled kernel can."""
         cases = self._engine.root
-        if not n_classes or cases.case is not None or not available():
+        if not available():
+            return
+        moments = self._engine.moments
+        if moments is not None:
+            self._count_moments(columns, cases, moments)
+        if not n_classes or cases.case is not None:
             return
         coded = self._engine.countable
         most = _CELLS_PER_ROW * (len(cases.row) + 4096)
@@ -59,6 +69,20 @@ class CountedOnce:
         )
         for share, found in zip(shares, counted, strict=True):
             self._counts |= dict(zip(share, found, strict=True))
+
+    def _count_moments(
+        self, columns: Sequence[int], cases: Cases, moments: Floats
+    ) -> None:
+        coded = self._engine.countable
+        most = _CELLS_PER_ROW * (len(cases.row) + 4096) // moments.shape[1]
+        able = [at for at in columns if coded[at].n_codes <= most]
+        given = cases.row, cases.case, moments
+        found = in_order(
+            lambda at: count_moments(coded[at].codes, coded[at].n_codes, *given),
+            able,
+            self._threads,
+        )
+        self._counts |= dict(zip(able, found, strict=True))
 
     def _count(self, columns: list[int], cases: Cases, n_classes: int) -> list[Counts]:
         chosen = [self._engine.countable[at] for at in columns]
@@ -178,12 +202,54 @@ class NodeLevelSearch(Search):
     ) -> tuple[Thresholds, Floats, Ints]:
         """Return thresholds that may be the best, and how many are admissible."""
         segments = self._segments(index)
+        if segments is None and self._by_variance(known, unknown):
+            return self._best_by_variance(index, known, unknown)
         if segments is None:
             return super()._worth_scoring(index, known, unknown)
         thresholds = segments.thresholds(known, self.source.values(index))
         thresholds, outside = self._with_missing(thresholds, unknown)
         thresholds = thresholds.select(self.admissible(thresholds, unknown))
         return thresholds, outside, np.array([segments.n_thresholds])
+
+    def _by_variance(self, known: Counts, unknown: Counts) -> bool:
+        """Whether there are many thresholds, whose order is that of a simple sum."""
+        joins = self.recipe.missing == "learned" and len(unknown.node) > 0
+        many = len(known.code) > MANY_THRESHOLDS
+        return many and not joins and self.recipe.criterion_name == "variance"
+
+    def _best_by_variance(
+        self, index: int, known: Counts, unknown: Counts
+    ) -> tuple[Thresholds, Floats, Ints]:
+        """Return thresholds whose decrease of the variance is near the largest.
+
+        The first one is there, too: it counts where none gains enough.
+        """
+        values = self.source.values(index)[known.code]
+        left, cases = np.cumsum(known.weights, axis=0), np.cumsum(known.cases)
+        thresholds = Thresholds(
+            np.zeros(len(cases) - 1, dtype=np.intp),
+            left[:-1],
+            left[-1] - left[:-1],
+            cases[:-1],
+            cases[-1] - cases[:-1],
+            values[:-1],
+            values[1:],
+            np.full(len(cases) - 1, STOP, dtype=np.intp),
+        )
+        able = np.flatnonzero(self.admissible(thresholds, unknown))
+        outside, number = unknown.totals(1)[0], np.array([len(able)])
+        if not len(able):
+            return selected(thresholds, able), outside, number
+        kept = np.zeros(len(able))
+        for side in (thresholds.left, thresholds.right):
+            weight, high, low = side[able].T
+            kept += (high + low) * ((high + low) / weight)
+        largest = float(kept.max())
+        sums = self.impurity_sums
+        resolution = float(sums.noise(np.ones(1))[0]) * sums.unit
+        near = kept >= largest - (_WORSE * largest + 2 * resolution)
+        near[0] = True
+        return selected(thresholds, able[near]), outside, number
 
     def branches(
         self, index: int, nodes: Ints, threshold: Floats, missing_to: Ints
@@ -194,4 +260,20 @@ class NodeLevelSearch(Search):
             given = segments.known, segments.unknown
         else:
             given = self.apart(index, nodes)
+        if self.columns[index].is_numeric and not np.isnan(threshold).any():
+            given = self._in_two(index, given[0], threshold), given[1]
         return self._made(index, *given, threshold, missing_to)
+
+    def _in_two(self, index: int, known: Counts, threshold: Floats) -> Counts:
+        """Add up the numbers on both sides of a threshold: two stand for all."""
+        values = self.source.values(index)[known.code]
+        at = int(np.searchsorted(values, threshold[0], side="right"))
+        if not 0 < at < len(values):
+            return known
+        sides = slice(0, at), slice(at, None)
+        return Counts(
+            np.zeros(2, dtype=np.intp),
+            known.code[[0, at]],
+            np.stack([known.weights[side].sum(axis=0) for side in sides]),
+            np.array([known.cases[side].sum() for side in sides]),
+        )

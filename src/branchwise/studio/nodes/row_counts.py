@@ -88,6 +88,8 @@ class RowCounts:
     @cached_property
     def labels(self) -> NDArray[np.uint32]:
         """The codes of the classes, as the compiled kernel counts them."""
+        if not self.rows.n_classes:
+            return np.zeros(len(self.rows.target), dtype=np.uint32)
         return self.rows.target.astype(np.uint32)
 
     def search_threads(self, cases: Cases) -> int:
