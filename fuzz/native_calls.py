@@ -320,17 +320,20 @@ def a_set(rng: np.random.Generator, n_sets: int, n_rows: int) -> np.ndarray:
     return np.packbits(sets, axis=1, bitorder="little").view(np.uint64)
 
 
-def count_rules_call(rng: np.random.Generator) -> Call:
-    """Return a call that counts what rules cover."""
+def generalise_rules_call(rng: np.random.Generator) -> Call:
+    """Return a call that drops conditions of rules."""
     n_rows, n_rules = int(rng.integers(0, 200)), int(rng.integers(0, 9))
-    shape = n_rules, int(rng.integers(0, 5))
-    return "count_rules", {
+    starts = np.cumsum([0, *rng.integers(0, 5, n_rules)])
+    return "generalise_rules", {
         "holds": a_set(rng, 4, n_rows),
-        "conditions": rng.integers(0, 4, shape),
+        "starts": starts,
+        "conditions": rng.integers(0, 4, starts[-1]),
         "labels": rng.integers(0, 3, n_rules),
         "of_class": a_set(rng, 3, n_rows),
         "counted": a_set(rng, 1, n_rows)[0],
         "weights": rng.random(n_rows) if rng.random() < 0.5 else None,
+        "log_confidence": -1.4,
+        "z": 0.7,
     }
 
 
@@ -357,6 +360,9 @@ def vote_sums_call(rng: np.random.Generator) -> Call:
         "powers": rng.random(3) + 0.1,
         "rule": int(rng.integers(0, n_rules)),
         "factor": float(rng.random()) + 0.5,
+        "votes": rng.random(n_rules),
+        "grid": 2.0**32,
+        "ridge": 1.0,
     }
 
 
@@ -372,7 +378,7 @@ MAKERS = (
     prune_call,
     walk_call,
 )
-MAKERS = (*MAKERS, count_rules_call, chosen_rules_call, vote_sums_call)
+MAKERS = (*MAKERS, generalise_rules_call, chosen_rules_call, vote_sums_call)
 MAKERS = (*MAKERS, numbers_call, numbers_call)
 
 
@@ -454,10 +460,13 @@ def called(function: str, given: dict[str, Any]) -> Any:
         return rules.sums()
     if function == "VoteSums":
         step = {name: given[name] for name in ("rule", "factor")}
-        made = {name: value for name, value in given.items() if name not in step}
-        sums = _native.VoteSums(**made)
+        turn = {name: given[name] for name in ("votes", "grid", "ridge")}
+        others = [name for name in given if name not in (*step, *turn)]
+        sums = _native.VoteSums(**{name: given[name] for name in others})
         sums.vote(**step)
-        return sums.sums_of(rules=np.arange(len(given["labels"]))), sums.rows(0)
+        every = np.arange(len(given["labels"]))
+        adjusted = sums.adjust(rules=every, **turn)
+        return sums.sums_of(rules=every), sums.rows(0), adjusted[0]
     if function not in WALKS:
         return getattr(_native, function)(**given)
     made = {

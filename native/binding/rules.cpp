@@ -5,6 +5,7 @@
 
 #include "binding/tree_arrays.hpp"
 #include "rules/chosen_rules.hpp"
+#include "rules/generalised_rules.hpp"
 #include "rules/rule_counts.hpp"
 #include "rules/vote_sums.hpp"
 
@@ -51,43 +52,56 @@ void check_below(const char* name, const Span<const int64_t>& numbers, size_t en
             refuse(std::string(name) + " must be between 0 and " + std::to_string(end) + " - 1");
 }
 
-// For each rule, without each of its conditions and last with all: the weight that it
-// covers, and how much of that has its class.
-nb::tuple count_rules(nb::handle holds, nb::handle conditions, nb::handle labels,
-                      nb::handle of_class, nb::handle counted, nb::handle weights) {
+// Generalise rules: those that are left with conditions, each once. They have the first rule that
+// each comes from, where its conditions begin, these, its error rate, and the rows that it covers.
+nb::tuple generalise_rules(nb::handle holds, nb::handle starts, nb::handle conditions,
+                           nb::handle labels, nb::handle of_class, nb::handle counted,
+                           nb::handle weights, double log_confidence, double z) {
     Arrays arrays;
     const Sets sets = read_sets(arrays, holds, "holds");
     const Sets classes = read_sets(arrays, of_class, "of_class");
     check_words("of_class", classes.n_words, sets.n_words);
     const auto all = arrays.vector<uint64_t>(counted, "counted");
     check_words("counted", all.size(), sets.n_words);
-    const Py_buffer& view = arrays.view(conditions, "conditions", 2);
-    const auto codes = Arrays::entries<const int64_t>(view, "conditions");
-    const auto n_rules = size_t(view.shape[0]), n_conditions = size_t(view.shape[1]);
+    const auto codes = arrays.vector<int64_t>(conditions, "conditions");
     check_below("conditions", codes, sets.n_sets);
-    const auto label = arrays.vector<int64_t>(labels, "labels", n_rules);
+    const auto label = arrays.vector<int64_t>(labels, "labels");
     check_below("labels", label, classes.n_sets);
-    if (n_rules > (size_t(1) << 40) / (n_conditions + 1))
-        refuse("conditions must be fewer: there are too many rules");
+    const auto start = arrays.vector<int64_t>(starts, "starts", label.size() + 1);
+    for (size_t rule = 0; rule < label.size(); ++rule)
+        if (start[rule] < 0 || start[rule] > start[rule + 1] ||
+            size_t(start[rule + 1]) > codes.size())
+            refuse("starts must not fall, and not be beyond the conditions");
+    if (!(log_confidence < 0 && log_confidence > -1e6 && z > -1e6 && z < 1e6))
+        refuse("log_confidence must be below 0");
     Span<const double> weight;
     if (!weights.is_none()) {
         weight = arrays.vector<double>(weights, "weights");
         check_rows("counted", {all, 1, all.size()}, weight.size());
     }
-    const size_t width = n_conditions + 1;
-    Array<double> total(n_rules * width), right(n_rules * width);
+    const RuleProblem problem{sets.words.data(), classes.words.data(), all.data(), sets.n_words,
+                              RowSum{weights.is_none() ? nullptr : weight.data()}};
+    const Estimate estimate{log_confidence, z, 0, 0};
+    PythonInterruptCheck python{nb::none()};
+    const Watch watch = std::ref(python);
+    GeneralRules found;
     {
         ReleasedGil released;
-        const RuleProblem problem{sets.words.data(), classes.words.data(), all.data(),
-                                  sets.n_words, RowSum{weights.is_none() ? nullptr : weight.data()}};
-        const auto sizes = sizes_of(problem.holds, sets.n_sets, sets.n_words);
-        for (size_t rule = 0; rule < n_rules; ++rule)
-            count_rule(problem, sizes, codes.data() + rule * n_conditions, n_conditions,
-                       size_t(label[rule]), total.data() + rule * width,
-                       right.data() + rule * width);
+        Generalisation general(problem, sets.n_sets, estimate);
+        InterruptCheck interrupts(watch);
+        for (size_t rule = 0; rule < label.size(); ++rule) {
+            const Span<const int64_t> own(codes.data() + start[rule],
+                                          size_t(start[rule + 1] - start[rule]));
+            if (!general.add(rule, own, size_t(label[rule]), interrupts)) break;
+        }
+        found = std::move(general.rules());
     }
-    return nb::make_tuple(own(std::move(total), n_rules, width),
-                          own(std::move(right), n_rules, width));
+    if (python.interrupted()) throw nb::python_error();
+    const size_t n_rules = found.origins.size(), n_conditions = found.conditions.size();
+    return nb::make_tuple(
+        own(std::move(found.origins), n_rules), own(std::move(found.starts), n_rules + 1),
+        own(std::move(found.conditions), n_conditions), own(std::move(found.rates), n_rules),
+        own(std::move(found.sets), n_rules * sets.n_words));
 }
 
 ChosenRules* choose_none(nb::handle sets, nb::handle right, nb::handle wrong) {
@@ -150,11 +164,7 @@ nb::object sums_of(const VoteSums& sums, nb::handle rules) {
     Array<double> found(2 * some.size());
     {
         ReleasedGil released;
-        if (sums.n_entries(some) > 2 * sums.n_terms())
-            sums.add_up_many(some, found.data(), found.data() + some.size());
-        else
-            for (size_t i = 0; i < some.size(); ++i)
-                sums.add_up(size_t(some[i]), found[i], found[some.size() + i]);
+        sums.add_up(some, found.data(), found.data() + some.size());
     }
     if (some.size() == 0) return own(std::move(found), 0);
     return own(std::move(found), 2, some.size());
@@ -163,6 +173,25 @@ nb::object sums_of(const VoteSums& sums, nb::handle rules) {
 void vote(VoteSums& sums, int64_t rule, double factor) {
     if (!(factor > 0 && factor < largest_weight)) refuse("factor must be above 0 and below 2**62");
     sums.vote(rule_of(sums, rule), factor);
+}
+
+// The votes of some rules after a Newton step for each in turn, and the largest change.
+nb::tuple adjust(VoteSums& sums, nb::handle rules, nb::handle votes, double grid, double ridge) {
+    Arrays arrays;
+    const auto some = arrays.vector<int64_t>(rules, "rules");
+    check_below("rules", some, sums.n_rules());
+    const auto before = arrays.vector<double>(votes, "votes", some.size());
+    for (const double one : before)
+        if (!(one >= 0 && one < largest_weight)) refuse("votes must be at least 0 and below 2**62");
+    if (!(grid > 0 && ridge > 0)) refuse("grid and ridge must be above 0");
+    Array<double> after(before.begin(), before.end());
+    double largest = 0;
+    {
+        ReleasedGil released;
+        largest = sums.adjust(some, after.data(), grid, ridge);
+    }
+    const size_t n_rules = after.size();
+    return nb::make_tuple(own(std::move(after), n_rules), largest);
 }
 
 nb::object rows_of_rule(const VoteSums& sums, int64_t rule) {
@@ -175,9 +204,10 @@ nb::object rows_of_rule(const VoteSums& sums, int64_t rule) {
 }  // namespace
 
 void bind_rules(nb::module_& m) {
-    m.def("count_rules", &count_rules, nb::arg("holds").none(), nb::arg("conditions").none(),
-          nb::arg("labels").none(), nb::arg("of_class").none(), nb::arg("counted").none(),
-          nb::arg("weights").none());
+    m.def("generalise_rules", &generalise_rules, nb::arg("holds").none(), nb::arg("starts").none(),
+          nb::arg("conditions").none(), nb::arg("labels").none(), nb::arg("of_class").none(),
+          nb::arg("counted").none(), nb::arg("weights").none(), nb::arg("log_confidence"),
+          nb::arg("z"));
     nb::class_<ChosenRules>(m, "ChosenRules")
         .def(nb::new_(&choose_none), nb::arg("sets").none(), nb::arg("right").none(),
              nb::arg("wrong").none())
@@ -188,5 +218,7 @@ void bind_rules(nb::module_& m) {
              nb::arg("target").none(), nb::arg("weights").none(), nb::arg("powers").none())
         .def("sums_of", &sums_of, nb::arg("rules").none())
         .def("vote", &vote, nb::arg("rule"), nb::arg("factor"))
+        .def("adjust", &adjust, nb::arg("rules").none(), nb::arg("votes").none(), nb::arg("grid"),
+             nb::arg("ridge"))
         .def("rows", &rows_of_rule, nb::arg("rule"));
 }

@@ -74,6 +74,15 @@ struct Estimate {
     static constexpr int64_t most_units = int64_t(1) << 61;
     static int64_t sum(int64_t a, int64_t b) { return std::clamp(a + b, -most_units, most_units); }
 
+    // The errors to be added to those seen.
+    double added(double total, double errors) const {
+        const double some = added_to_some(total, std::max(errors, 1.0));
+        if (errors >= 1) return some;
+        const double chance = total > 0 ? log_confidence / total : 0.0;
+        const double none = -total * expm1_basic(chance);
+        return none + errors * (some - none);
+    }
+
   private:
     int64_t of_errors(double total, double errors) const {
         if (!(total >= 0 && total < few && errors >= 0 && errors < few))
@@ -101,14 +110,6 @@ struct Estimate {
         const double mean =
             errors < 1 ? seen + (1.0 - errors) * usual_costs[prediction] : seen / errors;
         return seen + added(total, errors) * mean;
-    }
-
-    double added(double total, double errors) const {
-        const double some = added_to_some(total, std::max(errors, 1.0));
-        if (errors >= 1) return some;
-        const double chance = total > 0 ? log_confidence / total : 0.0;
-        const double none = -total * expm1_basic(chance);
-        return none + errors * (some - none);
     }
 
     double added_to_some(double total, double errors) const {

@@ -7,9 +7,11 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "core/memory.hpp"
@@ -27,17 +29,14 @@ class VoteSums {
         : labels_(labels.begin(), labels.end()),
           target_(target.begin(), target.end()),
           weights_(weights.begin(), weights.end()),
-          n_classes_(powers.size()),
           powers_(target.size() * powers.size()),
-          total_(target.size(), 0.0),
           first_(labels.size() + 1, 0) {
         double whole = 0;
-        for (const double power : powers) whole += power;
-        for (size_t row = 0; row < target.size(); ++row) {
-            for (size_t label = 0; label < n_classes_; ++label)
-                powers_[row * n_classes_ + label] = powers[label];
-            total_[row] = whole;
+        for (size_t label = 0; label < powers.size(); ++label) {
+            whole += powers[label];
+            std::fill_n(powers_.begin() + ptrdiff_t(label * n_rows()), n_rows(), powers[label]);
         }
+        total_.assign(n_rows(), whole);
         size_t n_entries = 0;
         for (size_t word = 0; word < labels.size() * n_words; ++word)
             n_entries += size_t(__builtin_popcountll(sets[word]));
@@ -58,53 +57,59 @@ class VoteSums {
         return {rows_.data() + first_[rule], first_[rule + 1] - first_[rule]};
     }
 
-    // The sums of a rule: of first and of second derivatives.
-    void add_up(size_t rule, double& first, double& second) const {
-        const auto label = size_t(labels_[rule]);
-        Terms sum{0, 0};
-        for (size_t i = first_[rule]; i < first_[rule + 1]; ++i) {
-            const Terms terms = terms_of(rows_[i], label);
-            sum.first += terms.first;
-            sum.second += terms.second;
+    // The sums of some rules: of first and of second derivatives. Where the rules of a class
+    // cover more rows than there are, the terms of all rows are rounded once for all of them.
+    void add_up(const Span<const int64_t>& rules, double* firsts, double* seconds) const {
+        const size_t n_classes = n_rows() ? powers_.size() / n_rows() : 0;
+        std::vector<std::vector<size_t>> of_class(n_classes);
+        for (size_t at = 0; at < rules.size(); ++at)
+            of_class[size_t(labels_[size_t(rules[at])])].push_back(at);
+        std::vector<Terms> terms;
+        for (size_t label = 0; label < n_classes; ++label) {
+            size_t n_entries = 0;
+            for (const size_t at : of_class[label]) n_entries += rows(size_t(rules[at])).size();
+            const bool of_all_rows = n_entries > n_rows();
+            if (of_all_rows) {
+                terms.resize(n_rows());
+                for (size_t row = 0; row < n_rows(); ++row) terms[row] = terms_of(row, label);
+            }
+            for (const size_t at : of_class[label]) {
+                const auto rule = size_t(rules[at]);
+                const Terms sum = of_all_rows
+                                      ? sum_over(rule, [&](size_t row) { return terms[row]; })
+                                      : sum_of(rule);
+                firsts[at] = double(int64_t(sum.first));
+                seconds[at] = double(int64_t(sum.second));
+            }
         }
-        first = double(int64_t(sum.first));
-        second = double(int64_t(sum.second));
     }
 
-    // The same of many rules: the terms of each row and class are rounded once for all
-    // rules. `firsts` and `seconds` have a number for each rule.
-    void add_up_many(const Span<const int64_t>& rules, double* firsts, double* seconds) const {
-        std::vector<Terms> terms(target_.size() * n_classes_);
-        for (size_t row = 0; row < target_.size(); ++row)
-            for (size_t label = 0; label < n_classes_; ++label)
-                terms[label * target_.size() + row] = terms_of(row, label);
+    // Take a Newton step for the vote of each of some rules in turn, as `adjusted` of the
+    // reference; return the largest change.
+    double adjust(const Span<const int64_t>& rules, double* votes, double grid, double ridge) {
+        double largest = 0;
         for (size_t at = 0; at < rules.size(); ++at) {
             const auto rule = size_t(rules[at]);
-            const Terms* own = terms.data() + size_t(labels_[rule]) * target_.size();
-            Terms sum{0, 0};
-            for (size_t i = first_[rule]; i < first_[rule + 1]; ++i) {
-                sum.first += own[rows_[i]].first;
-                sum.second += own[rows_[i]].second;
-            }
-            firsts[at] = double(int64_t(sum.first));
-            seconds[at] = double(int64_t(sum.second));
+            const Terms sum = sum_of(rule);
+            const double first = double(int64_t(sum.first)) / grid;
+            const double second = double(int64_t(sum.second)) / grid;
+            const double newton = (first - ridge * votes[at]) / (second + ridge);
+            const double bounded = std::min(std::max(newton, -1.0), 1.0);
+            const double step = std::max(votes[at] + bounded, 0.0) - votes[at];
+            if (step == 0.0) continue;
+            vote(rule, std::exp(step));
+            votes[at] += step;
+            largest = std::max(largest, std::fabs(step));
         }
+        return largest;
     }
-
-    // The number of rows that some rules cover, all together, and of terms of all rows.
-    size_t n_entries(const Span<const int64_t>& rules) const {
-        size_t n = 0;
-        for (const int64_t rule : rules) n += first_[size_t(rule) + 1] - first_[size_t(rule)];
-        return n;
-    }
-    size_t n_terms() const { return target_.size() * n_classes_; }
 
     // Multiply the exponentials of the scores of a rule's class.
     void vote(size_t rule, double factor) {
         const auto label = size_t(labels_[rule]);
         for (size_t i = first_[rule]; i < first_[rule + 1]; ++i) {
             const size_t row = rows_[i];
-            double& power = powers_[row * n_classes_ + label];
+            double& power = powers_[label * n_rows() + row];
             const double after = power * factor;
             total_[row] += after - power;
             power = after;
@@ -118,16 +123,38 @@ class VoteSums {
     };
 
     Terms terms_of(size_t row, size_t label) const {
-        const double share = powers_[row * n_classes_ + label] / total_[row];
+        const double share = powers_[label * n_rows() + row] / total_[row];
         const double own = size_t(target_[row]) == label ? 1.0 : 0.0;
-        return {uint64_t(std::llrint(weights_[row] * (own - share))),
-                uint64_t(std::llrint(weights_[row] * (share * (1.0 - share))))};
+        return {rounded(weights_[row] * (own - share)),
+                rounded(weights_[row] * (share * (1.0 - share)))};
+    }
+
+    static uint64_t rounded(double amount) {
+        const double whole = std::rint(amount);
+        constexpr int64_t not_a_number = std::numeric_limits<int64_t>::min();
+        return uint64_t(std::isnan(whole) ? not_a_number : int64_t(whole));
+    }
+
+    template <typename TermsOf>
+    Terms sum_over(size_t rule, TermsOf&& of) const {
+        Terms sum{0, 0};
+        for (const uint32_t row : rows(rule)) {
+            const Terms terms = of(row);
+            sum.first += terms.first;
+            sum.second += terms.second;
+        }
+        return sum;
+    }
+
+    Terms sum_of(size_t rule) const {
+        const auto label = size_t(labels_[rule]);
+        return sum_over(rule, [&](size_t row) { return terms_of(row, label); });
     }
 
     std::vector<int64_t> labels_, target_;
     std::vector<double> weights_;
-    size_t n_classes_;
-    std::vector<double> powers_, total_;
+    std::vector<double> powers_;  // one class after the other, so that rows are near one another
+    std::vector<double> total_;
     std::vector<size_t> first_;  // where the rows of a rule begin
     std::vector<uint32_t> rows_;
 };

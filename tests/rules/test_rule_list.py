@@ -128,6 +128,27 @@ def test_bit_sets_hold_and_count_rows(n_rows, native, monkeypatch):
         assert np.array_equal(rows_of_bits(one), np.flatnonzero(mask))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_sets_of_conditions_are_those_of_each(seed):
+    """Rows on either side of many thresholds are found together."""
+    rng = np.random.default_rng(seed)
+    X, y = random_table(seed, n_rows=300)
+    X = {**X, "number": rng.choice([-1.5, -0.0, 0.0, 2.0, np.nan], 300)}
+    model = grown(X, y, min_samples_branch=1)
+    coverage = cases_of(model, X, y).coverage
+    thresholds = rng.permutation([-2.0, -1.5, 0.0, -0.0, 1.0, 2.0, 3.0]).tolist()
+    wanted = [Condition("number", op, at) for at in thresholds for op in ("<=", ">")]
+    wanted += [
+        Condition("number", "is known"),
+        Condition("number", "within", (0.0, 2.0)),
+    ]
+    wanted += [c for rule in model.rules() for c in rule.conditions]
+    for one, bits in zip(wanted, coverage.sets(wanted), strict=True):
+        assert (
+            rows_of_bits(bits).tolist() == np.flatnonzero(coverage.holds(one)).tolist()
+        )
+
+
 @pytest.mark.parametrize("weighted", ["no", "whole", "zero", "fractions"])
 @pytest.mark.parametrize("seed", first_fast(range(4)))
 @pytest.mark.parametrize(
@@ -139,7 +160,7 @@ def test_rules_are_generalised_together_as_one_by_one(
 ):
     """All rules at once, on bit sets, as each by itself, counting rows."""
     monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
-    monkeypatch.setattr(generalise, "_MOST_BYTES", most_bytes)
+    monkeypatch.setattr(generalise, "MOST_BYTES", most_bytes)
     monkeypatch.setattr(generalise, "_CHUNK_BYTES", most_bytes)
     X, y = random_table(seed, n_rows=300)
     rng = np.random.default_rng(seed)

@@ -8,9 +8,11 @@ rows are bits, 64 a word.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +61,22 @@ class Coverage:
             mask &= self.holds(condition)
         return mask
 
+    def sets(self, conditions: Sequence[Condition]) -> Bits:
+        """Return the rows that fulfil each of some conditions, as bits, a line each."""
+        lines = np.empty((len(conditions), _n_words(self._data.n_rows)), np.uint64)
+        bounds: dict[str, list[int]] = {}
+        for at, condition in enumerate(conditions):
+            if condition.op in ("<=", ">"):
+                bounds.setdefault(condition.column, []).append(at)
+            else:
+                lines[at] = bits_of(self._evaluated(condition))
+        for column, some in bounds.items():
+            cells = self._data.data[self._index[column]]
+            thresholds = np.array([conditions[at].value for at in some], np.float64)
+            above = np.array([conditions[at].op == ">" for at in some])
+            _mark_bounds(lines, np.array(some), cells, thresholds, above)
+        return lines
+
     def first(self, rules: Sequence[Sequence[Condition]]) -> Ints:
         """Return the first rule that each row fulfils, one past the last for none."""
         first = np.full(self._data.n_rows, len(rules), dtype=np.intp)
@@ -98,6 +116,27 @@ def _number_holds(condition: Condition, cells: NDArray[Any]) -> Mask:
     return mask
 
 
+def _mark_bounds(
+    lines: Bits, at: Ints, cells: NDArray[Any], thresholds: Floats, above: Mask
+) -> None:
+    """Write the rows on a side of each threshold to lines of bits.
+
+    Rows come in the order of their cells, so that each row is looked at once.
+    """
+    rows = np.argsort(cells)
+    n_known = len(cells) - np.count_nonzero(np.isnan(cells))
+    known = bits_of(~np.isnan(cells))
+    order = np.argsort(thresholds)
+    ends = np.searchsorted(cells[rows[:n_known]], thresholds[order], side="right")
+    below = np.zeros(len(cells), dtype=bool)
+    start = 0
+    for number, end in zip(order.tolist(), ends.tolist(), strict=True):
+        below[rows[start:end]] = True
+        start = end
+        found = bits_of(below)
+        lines[at[number]] = known & ~found if above[number] else found
+
+
 def _mark_codes(table: Mask, condition: Condition, column: Column) -> None:
     """Mark the codes that fulfil a condition."""
     possible = slice(0, column.missing_code)
@@ -131,7 +170,7 @@ _WORD = 64
 #: Words of a set of rows are padded to a multiple of this.
 _WORDS = 8
 #: The most bytes of the bit sets of conditions, and of those computed at a time.
-_MOST_BYTES = 2**26
+MOST_BYTES = 2**26
 _CHUNK_BYTES = 2**19
 
 Bits = NDArray[np.uint64]
@@ -140,10 +179,14 @@ Bits = NDArray[np.uint64]
 def bits_of(mask: Mask) -> Bits:
     """Return rows as bits, 64 a word."""
     cells = np.packbits(mask, bitorder="little")
-    unit = _WORDS * _WORD // 8
-    padded = np.zeros(-(-max(len(cells), 1) // unit) * unit, dtype=np.uint8)
+    padded = np.zeros(_n_words(len(mask)) * _WORD // 8, dtype=np.uint8)
     padded[: len(cells)] = cells
     return padded.view(np.uint64)
+
+
+def _n_words(n_rows: int) -> int:
+    """Return the number of words of a set of rows."""
+    return -(-max(n_rows, 1) // (_WORDS * _WORD)) * _WORDS
 
 
 def rows_of(bits: Bits) -> Ints:
@@ -196,24 +239,41 @@ class _RowWeights:
         """Return the weights of the rows that have the class of their set."""
         return self.total(bits & self._of_class[labels])
 
-    def of_rules(self, holds: Bits, codes: Ints, labels: Ints) -> tuple[Floats, Floats]:
-        """Return the weights that rules cover, and those of their class, natively.
-
-        Each rule has a line: without each of its conditions, and last with all.
-        """
-        total, right = extension().count_rules(
+    def generalised(
+        self, holds: Bits, rules: Sequence[Sequence[int]], labels: Ints, of: Estimate
+    ) -> Iterator[_GeneralRule]:
+        """Generalise rules natively; they have the numbers of their conditions."""
+        ends = np.cumsum([0, *map(len, rules)])
+        origins, starts, conditions, rates, sets = extension().generalise_rules(
             holds=holds,
-            conditions=plain_array(codes.astype(np.int64, copy=False)),
+            starts=ends.astype(np.int64, copy=False),
+            conditions=np.fromiter(chain.from_iterable(rules), np.int64, ends[-1]),
             labels=plain_array(labels.astype(np.int64, copy=False)),
             of_class=self._of_class,
             counted=self._every,
             weights=optional_array(self._weights),
+            log_confidence=math.log(of.confidence),
+            z=of.z,
         )
-        return total, right
+        sets = sets.reshape(-1, holds.shape[1])
+        codes, bounds = conditions.tolist(), starts.tolist()
+        for at, (origin, rate) in enumerate(
+            zip(origins.tolist(), rates.tolist(), strict=True)
+        ):
+            own = codes[bounds[at] : bounds[at + 1]]
+            yield _GeneralRule(origin, own, rate, sets[at])
 
 
-@dataclass(frozen=True)
-class Candidate:
+class _GeneralRule(NamedTuple):
+    """What became of a rule: the numbers of its conditions, its rate and its rows."""
+
+    origin: int
+    codes: list[int]
+    rate: float
+    bits: Bits
+
+
+class Candidate(NamedTuple):
     """A generalised rule: conditions, class code, the leaf that it comes from.
 
     ``rate`` is the pessimistic estimate of its error rate, ``bits`` are the rows
@@ -245,34 +305,58 @@ def candidates(
     """
     code = {label: at for at, label in enumerate(classes)}
     weights = _RowWeights(cases, len(classes))
-    numbers: dict[Condition, int] = {}
-    kept: dict[tuple[int, frozenset[int]], Candidate] = {}
-    for batch in _batches(rules, len(cases.labels)):
-        labels = np.array([code[rule.label] for rule in batch], dtype=np.intp)
-        shortened = _Generalisation(batch, labels, cases, weights, estimate)
-        number = [numbers.setdefault(c, len(numbers)) for c in shortened.conditions]
-        for codes, candidate in shortened.run():
-            key = candidate.label, frozenset(map(number.__getitem__, codes))
-            kept.setdefault(key, candidate)
     right = add_up(cases.labels, cases.weights, len(classes))
-    bar = error_rates(estimate, np.full(len(classes), cases.total), right)
-    return [c for c in kept.values() if c.rate <= bar[c.label]]
+    bar = error_rates(estimate, np.full(len(classes), cases.total), right).tolist()
+    numbers: dict[Condition, int] = {}
+    kept: dict[tuple[int, frozenset[int]], Candidate | None] = {}
+    for batch in _batches(rules, len(cases.labels)):
+        labels = np.array([code[rule.label] for rule in batch.rules], dtype=np.intp)
+        general = _Generalisation(batch, labels, cases, weights, estimate)
+        number = [numbers.setdefault(c, len(numbers)) for c in batch.conditions]
+        for origin, codes, rate, bits in general.run():
+            label = int(labels[origin])
+            key = label, frozenset(map(number.__getitem__, codes))
+            if key in kept:
+                continue
+            conditions = tuple(map(batch.conditions.__getitem__, codes))
+            node = batch.rules[origin].node
+            found = Candidate(conditions, label, node, rate, bits)
+            kept[key] = found if rate <= bar[label] else None
+    return [candidate for candidate in kept.values() if candidate is not None]
 
 
-def _batches(rules: Iterable[PathRule], n_rows: int) -> Iterator[list[PathRule]]:
+@dataclass
+class _Batch:
+    """Rules that are generalised together, and the numbers of their conditions."""
+
+    rules: list[PathRule]
+    codes: list[list[int]]
+    conditions: list[Condition]
+
+
+def _batches(rules: Iterable[PathRule], n_rows: int) -> Iterator[_Batch]:
     """Yield rules together whose conditions take limited memory as bit sets."""
-    most = max(1, 8 * _MOST_BYTES // max(n_rows, 1))
-    batch: list[PathRule] = []
-    shared: set[int] = set()  # paths share the conditions of their nodes
-    conditions: set[Condition] = set()
+    most = max(1, 8 * MOST_BYTES // max(n_rows, 1))
+    batch = _Batch([], [], [])
+    number: dict[Condition, int] = {}
+    # Paths share the conditions of their nodes, each of which is hashed once.
+    shared: dict[int, int] = {}
     for rule in rules:
-        batch.append(rule)
-        conditions.update(c for c in rule.conditions if id(c) not in shared)
-        shared.update(map(id, rule.conditions))
-        if len(conditions) >= most:
+        batch.rules.append(rule)
+        own = []
+        for condition in rule.conditions:
+            at = shared.get(id(condition))
+            if at is None:
+                at = number.setdefault(condition, len(number))
+                shared[id(condition)] = at
+            own.append(at)
+        batch.codes.append(own)
+        if len(number) >= most:
+            batch.conditions = list(number)
             yield batch
-            batch, shared, conditions = [], set(), set()
-    if batch:
+            batch, number, shared = _Batch([], [], []), {}, {}
+    if batch.rules:
+        batch.conditions = list(number)
         yield batch
 
 
@@ -286,35 +370,31 @@ class _Generalisation:
 
     def __init__(
         self,
-        rules: Sequence[PathRule],
+        batch: _Batch,
         labels: Ints,
         cases: Cases,
         weights: _RowWeights,
         estimate: Estimate,
     ) -> None:
-        self._rules = rules
+        self._rules = batch.codes
         self._labels = labels
         self._weights = weights
         self._estimate = estimate
-        position: dict[Condition, int] = {}
-        # Paths share the conditions of their nodes, each of which is hashed once.
-        shared = {id(c): c for rule in rules for c in rule.conditions}
-        code = {at: position.setdefault(c, len(position)) for at, c in shared.items()}
-        self._codes = [[code[id(c)] for c in rule.conditions] for rule in rules]
-        self.conditions = list(position)
         self._every = bits_of(np.ones(len(cases.labels), dtype=bool))
-        self._holds = np.empty((len(position), len(self._every)), dtype=np.uint64)
-        for condition, at in position.items():
-            self._holds[at] = bits_of(cases.coverage.holds(condition))
+        self._holds = cases.coverage.sets(batch.conditions)
 
-    def run(self) -> Iterator[tuple[list[int], Candidate]]:
-        """Yield the generalised rules that have conditions, in their order.
+    def run(self) -> Iterator[_GeneralRule]:
+        """Yield the generalised rules that have conditions, in their order."""
+        if available():
+            return self._weights.generalised(
+                self._holds, self._rules, self._labels, self._estimate
+            )
+        return self._by_levels()
 
-        With each come the positions of its conditions.
-        """
+    def _by_levels(self) -> Iterator[_GeneralRule]:
         states = [
             (label, *codes)
-            for label, codes in zip(self._labels.tolist(), self._codes, strict=True)
+            for label, codes in zip(self._labels.tolist(), self._rules, strict=True)
         ]
         after: dict[tuple[int, ...], tuple[int, ...]] = {}
         rates: dict[tuple[int, ...], float] = {}
@@ -332,19 +412,16 @@ class _Generalisation:
                     dropped[shorter] = None
             level = dropped
         final: dict[tuple[int, ...], int] = {}
-        for rule, first in zip(self._rules, states, strict=True):
+        for origin, first in enumerate(states):
             state = first
             while state in after:
                 state = after[state]
-            final.setdefault(state, rule.node)
-        for state, node in final.items():
-            label, *codes = state
+            final.setdefault(state, origin)
+        for state, origin in final.items():
+            codes = list(state[1:])
             if codes:
-                conditions = tuple(self.conditions[code] for code in codes)
-                bits = self._holds[codes[0]].copy()
-                for code in codes[1:]:
-                    bits &= self._holds[code]
-                yield codes, Candidate(conditions, label, node, rates[state], bits)
+                bits = np.bitwise_and.reduce(self._holds[codes], axis=0)
+                yield _GeneralRule(origin, codes, rates[state], bits)
 
     def _steps(
         self, states: list[tuple[int, ...]]
@@ -355,8 +432,6 @@ class _Generalisation:
         table = np.array(states, dtype=np.intp)
         labels, codes = table[:, 0], table[:, 1:]
         size = max(1, _CHUNK_BYTES // (codes.shape[1] * self._holds[0].nbytes))
-        if available():
-            size = len(states)  # the compiled kernel takes no memory for sets of rows
         for start in range(0, len(states), size):
             chosen = slice(start, start + size)
             rates, without = self._rates(labels[chosen], codes[chosen])
@@ -368,10 +443,6 @@ class _Generalisation:
 
     def _rates(self, labels: Ints, codes: Ints) -> tuple[Floats, Floats]:
         """Return the error rates of rules, and those without each condition."""
-        if available():
-            sums = self._weights.of_rules(self._holds, codes, labels)
-            every = error_rates(self._estimate, *sums)
-            return every[:, -1], every[:, :-1]
         n_rules, n_conditions = codes.shape
         # Before each condition: what the conditions up to there have in common.
         without = np.empty((n_conditions + 1, n_rules, self._holds.shape[1]), np.uint64)

@@ -12,7 +12,8 @@ from branchwise.threads import cached_property
 from branchwise.tree.tree import Tree
 
 
-@dataclass(frozen=True)
+# Not frozen, which makes four times as long of a path: large trees have many branches.
+@dataclass(eq=False)
 class ColumnConditions:
     """The conditions of a path on one column; the paths below it share this."""
 
@@ -39,7 +40,7 @@ class ColumnConditions:
                 missing = True
             case _:
                 values = self._common(value if isinstance(value, tuple) else (value,))
-        # replace() takes five times as long, and large trees have many branches.
+        # replace() takes five times as long.
         return ColumnConditions(self.column, above, at_most, values, known, missing)
 
     def _common(self, given: tuple[Value, ...]) -> tuple[Value, ...]:

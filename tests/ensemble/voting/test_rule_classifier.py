@@ -169,12 +169,35 @@ def test_native_and_reference_agree(monkeypatch):
     assert (native.rule_cases == reference.rule_cases).all()
 
 
-def test_sums_of_many_rules_are_those_of_each():
-    draw = np.random.default_rng(8)
+def both_sums(seed: int) -> tuple[NativeVoteSums, VoteSums]:
+    draw = np.random.default_rng(seed)
     sets = [bits_of(draw.random(200) < 0.4) for _ in range(40)]
     labels, target = draw.integers(0, 3, 40), draw.integers(0, 3, 200)
     given = sets, labels, target, draw.integers(0, 4, 200) / 3, np.log([1.0, 2.0, 0.5])
-    native, reference = NativeVoteSums(*given), VoteSums(*given)
+    return NativeVoteSums(*given), VoteSums(*given)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_votes_are_adjusted_as_by_the_reference(seed):
+    native, reference = both_sums(seed)
+    draw = np.random.default_rng(seed)
+    rules = draw.permutation(40)[:12]
+    votes = theirs = draw.random(12) * draw.integers(0, 4, 12)
+    for rule, vote in zip(rules.tolist(), votes.tolist(), strict=True):
+        native.vote(rule, vote)
+        reference.vote(rule, vote)
+    changes = []
+    for _ in range(6):
+        votes, largest = native.adjusted(rules, votes)
+        theirs, change = reference.adjusted(rules, theirs)
+        assert (votes.tolist(), largest) == (theirs.tolist(), change)
+        changes.append(change)
+    assert min(votes) >= 0
+    assert changes[-1] < changes[0]
+
+
+def test_sums_of_many_rules_are_those_of_each():
+    native, reference = both_sums(8)
     for rule, step in ((3, 0.7), (8, 1.9), (3, -0.2)):
         native.vote(rule, step)
         reference.vote(rule, step)

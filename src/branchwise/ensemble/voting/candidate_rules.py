@@ -31,6 +31,7 @@ from branchwise.rules.generalise import (
 from branchwise.rules.rule import path_rules
 from branchwise.text.conditions import Condition
 from branchwise.train.train import grown
+from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
 
 #: The trees whose rules are pooled.
@@ -44,11 +45,15 @@ _MOST_LEAVES = 10_000
 
 @dataclass(frozen=True)
 class CandidateRules:
-    """Rules to choose from: conditions, class codes, and the rows each covers."""
+    """Rules to choose from: conditions, class codes, and the rows each covers.
+
+    These are rows of ``cases``, in their order.
+    """
 
     conditions: tuple[tuple[Condition, ...], ...]
     labels: Ints
     sets: Sequence[Bits]
+    cases: Cases
 
     def __len__(self) -> int:
         return len(self.conditions)
@@ -62,9 +67,8 @@ def candidate_rules(
 ) -> CandidateRules:
     """Pool the rules of trees: one of all rows, the others of bootstrap samples."""
     training = samples.training
-    counts = Coverage(schema.columns, training.data)
-    cases = Cases(counts, training.target.astype(np.intp), row_weights(training))
     trees = [grown(training, POOLED_TREE, threads)]
+    cases = _cases(training.take(_by_leaf(trees[0], training)))
     n_rows = int(np.count_nonzero(training.counted))
     forest = EnsembleRecipe(
         tree=POOLED_TREE,
@@ -78,7 +82,25 @@ def candidate_rules(
     rules = chain.from_iterable(path_rules(schema, tree) for tree in trees)
     estimate = Estimate(POOLED_TREE.confidence, cases.total)
     splitting = (rule for rule in rules if rule.conditions)
-    return _distinct(candidates(splitting, schema.classes, cases, estimate))
+    return _distinct(candidates(splitting, schema.classes, cases, estimate), cases)
+
+
+def _by_leaf(tree: Tree, training: Training) -> Ints:
+    """Return the rows in the order of the leaves where they arrive.
+
+    So what a rule covers lies in few words of a set of rows, and near in memory.
+    """
+    arrivals = Walker(training.columns, tree).walk(training.data)
+    rank = np.empty(len(tree.column), dtype=np.intp)
+    rank[list(tree.preorder())] = np.arange(len(rank))
+    first = np.searchsorted(arrivals.row, np.arange(training.data.n_rows))
+    rows: Ints = np.argsort(rank[arrivals.node[first]], kind="stable")
+    return rows
+
+
+def _cases(training: Training) -> Cases:
+    coverage = Coverage(training.columns, training.data)
+    return Cases(coverage, training.target.astype(np.intp), row_weights(training))
 
 
 def _number_of_trees(wanted: int, n_rows: int, whole: Tree) -> int:
@@ -103,7 +125,7 @@ def row_weights(training: Training) -> Floats:
     return scaled
 
 
-def _distinct(found: Sequence[Candidate]) -> CandidateRules:
+def _distinct(found: Sequence[Candidate], cases: Cases) -> CandidateRules:
     """Keep, of rules with the same class and the same rows, the shortest."""
     kept: dict[tuple[int, bytes], Candidate] = {}
     for candidate in found:
@@ -116,4 +138,5 @@ def _distinct(found: Sequence[Candidate]) -> CandidateRules:
         tuple(rule.conditions for rule in rules),
         np.array([rule.label for rule in rules], dtype=np.intp),
         [rule.bits for rule in rules],
+        cases,
     )

@@ -7,14 +7,21 @@ at its split, with 0: it fulfils no condition.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from branchwise.data.arrays import Floats
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.table_schema import Column, Schema, Value
-from branchwise.rules.generalise import Coverage, Mask
+from branchwise.rules.generalise import (
+    MOST_BYTES,
+    Bits,
+    Coverage,
+    bits_of,
+    count_bits,
+    rows_of,
+)
 from branchwise.text.conditions import Condition
 from branchwise.tree.splits import STOP
 from branchwise.tree.tree import Tree
@@ -32,11 +39,46 @@ class ChainTrees:
         self._coverage = coverage
         self._weights = weights
         self._all_one = bool((weights == 1.0).all())
-        #: The tree of no rule, a single node.
-        self.constant = self.of_rule((), 0.0)
+        self._every = bits_of(weights > 0)
 
-    def of_rule(self, conditions: Sequence[Condition], vote: float) -> Tree:
-        """Return the tree of a rule whose vote is added where all conditions hold."""
+    def of_rules(
+        self, rules: Sequence[tuple[Sequence[Condition], float]]
+    ) -> Iterator[tuple[Tree, Ints]]:
+        """Yield the tree of each rule and the rows that it covers.
+
+        Rules have conditions and votes. A vote is added where all conditions hold; a
+        rule without any is one node.
+        """
+        start = 0
+        for stop in self._batches(rules):
+            wanted = {c: None for own, _ in rules[start:stop] for c in own}
+            wanted |= {
+                Condition(c.column, "is known", of=self._column(c)): None
+                for c in wanted
+            }
+            sets = dict(zip(wanted, self._coverage.sets(list(wanted)), strict=True))
+            for conditions, vote in rules[start:stop]:
+                yield self._of_rule(conditions, vote, sets)
+            start = stop
+
+    def _batches(
+        self, rules: Sequence[tuple[Sequence[Condition], float]]
+    ) -> Iterator[int]:
+        """Yield where rules end whose conditions take limited memory as bit sets."""
+        most, n_conditions = max(1, MOST_BYTES // self._every.nbytes), 0
+        for at, (conditions, _) in enumerate(rules):
+            if n_conditions and n_conditions + 2 * len(conditions) > most:
+                yield at
+                n_conditions = 0
+            n_conditions += 2 * len(conditions)
+        yield len(rules)
+
+    def _column(self, condition: Condition) -> Column:
+        return self._columns[self._index[condition.column]]
+
+    def _of_rule(
+        self, conditions: Sequence[Condition], vote: float, sets: dict[Condition, Bits]
+    ) -> tuple[Tree, Ints]:
         n_nodes = 2 * len(conditions) + 1
         column = np.full(n_nodes, -1, dtype=np.int64)
         threshold = np.full(n_nodes, np.nan)
@@ -44,22 +86,20 @@ class ChainTrees:
         codes: list[list[int]] = [[]]
         amounts = np.zeros((n_nodes, 2))
         missing_to = np.full(n_nodes, STOP, dtype=np.int64)
-        holds = self._weights > 0
+        holds = self._every
         node, amounts[0] = 0, self._amounts(holds)
         path = [0]
         for at, condition in enumerate(conditions):
-            index = self._index[condition.column]
-            own = self._columns[index]
-            column[node], n_children[node] = index, 2
+            own = self._column(condition)
+            column[node], n_children[node] = self._index[condition.column], 2
             if own.is_numeric:
                 threshold[node] = condition.value
             side, branches = _branches(condition, own)
             codes += branches
-            fulfilled = holds & self._coverage.holds(condition)
+            fulfilled = holds & sets[condition]
             rest = holds & ~fulfilled
             if branches[1]:
-                known = Condition(own.name, "is known", of=own)
-                rest &= self._coverage.holds(known)
+                rest &= sets[Condition(own.name, "is known", of=own)]
             else:  # a branch without values is that of missing ones
                 missing_to[node] = 1
             first = 2 * at + 1
@@ -75,7 +115,7 @@ class ChainTrees:
         share = amounts[node, 0] / amounts[path, 0]
         deviation = np.zeros(n_nodes)
         deviation[path] = abs(vote) * np.sqrt(share * (1.0 - share))
-        return Tree(
+        tree = Tree(
             column=column,
             threshold=threshold,
             n_children=n_children,
@@ -88,14 +128,16 @@ class ChainTrees:
             mean=mean,
             deviation=deviation,
         )
+        return tree, rows_of(holds)
 
-    def _amounts(self, rows: Mask) -> tuple[float, float]:
+    def _amounts(self, rows: Bits) -> tuple[float, float]:
         """Return the weight and the number of rows."""
-        n_rows = float(np.count_nonzero(rows))
         if self._all_one:
+            n_rows = float(count_bits(rows))
             return n_rows, n_rows
         # Sorted, so that the sum does not depend on the order of rows.
-        return float(np.sort(self._weights[rows]).sum()), n_rows
+        weights = np.sort(self._weights[rows_of(rows)])
+        return float(weights.sum()), float(len(weights))
 
 
 def _branches(condition: Condition, column: Column) -> tuple[int, list[list[int]]]:

@@ -53,35 +53,39 @@ def voting_trees(
         row_weights(training),
         n_classes,
     )
-    judged = _judged(samples)
-    pool = candidate_rules(judged, schema, threads, progress)
+    pool = candidate_rules(_judged(samples), schema, threads, progress)
     sums = vote_sums(
         pool.sets,
         pool.labels,
-        judged.training.target.astype(np.intp),
-        row_weights(judged.training),
+        pool.cases.labels,
+        pool.cases.weights,
         _scores(initial),
     )
     selection = VoteSelection(sums, pool.sets, float(recipe.rule_cost))
     selection.run(recipe.max_rules)
-    coverage = Coverage(schema.columns, training.data)
     target = training.target.astype(np.intp)
     counted = np.zeros(len(target)) + (row_weights(training) > 0)
-    whole = add_up(target, counted, n_classes)
     chains = ChainTrees(
         schema,
-        coverage,
+        Coverage(schema.columns, training.data),
         np.ones(len(target)) if training.weights is None else training.weights,
     )
+    rounds = _rounds(selection, pool.labels, n_classes)
+    voting = [
+        (pool.conditions[rule], vote) for rule, vote in rounds if rule is not None
+    ]
+    found = chains.of_rules(voting)
+    no_rule, every = next(chains.of_rules([((), 0.0)]))
+    whole = add_up(target[every], counted[every], n_classes)
     trees: list[Tree] = []
     rule_cases: list[Floats] = []
-    for rule, vote in _rounds(selection, pool.labels, n_classes):
+    for rule, _ in rounds:
         if rule is None:
-            trees.append(chains.constant)
+            trees.append(no_rule)
             rule_cases.append(whole)
             continue
-        trees.append(chains.of_rule(pool.conditions[rule], vote))
-        rows = coverage.covered(pool.conditions[rule])
+        tree, rows = next(found)
+        trees.append(tree)
         rule_cases.append(add_up(target[rows], counted[rows], n_classes))
     return VotingTrees(trees, initial, np.array(rule_cases))
 

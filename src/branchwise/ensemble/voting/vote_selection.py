@@ -15,12 +15,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.ensemble.voting.vote_sums import NativeVoteSums, VoteSums
+from branchwise.ensemble.voting.vote_sums import RIDGE, NativeVoteSums, VoteSums
 from branchwise.rules.generalise import Bits
 
-#: Votes are held near 0 as by so many rows of which half are of a rule's class: this
-#: is added to second derivatives.
-RIDGE = 1.0
 #: The largest change of a vote in one step.
 _LARGEST_STEP = 3.0
 #: At most one new rule for so many that are chosen, but for the first.
@@ -124,15 +121,7 @@ class VoteSelection:
 
     def _adjust(self) -> float:
         """Take a Newton step for each vote in turn; return the largest change."""
-        largest = 0.0
-        for at, rule in enumerate(self.rules):
-            first, second = self._sums.of_rules(np.array([rule]))
-            vote = self.votes[at]
-            step = float((first[0] - RIDGE * vote) / (second[0] + RIDGE))
-            step = min(max(step, -1.0), 1.0)
-            step = max(vote + step, 0.0) - vote
-            if step:
-                self._sums.vote(rule, step)
-                self.votes[at] = vote + step
-                largest = max(largest, abs(step))
+        rules: Ints = np.array(self.rules, dtype=np.intp)
+        votes, largest = self._sums.adjusted(rules, np.array(self.votes))
+        self.votes = votes.tolist()
         return largest

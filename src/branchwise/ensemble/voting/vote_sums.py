@@ -20,6 +20,9 @@ from branchwise.rules.generalise import Bits, rows_of
 
 #: Terms of sums are multiples of its inverse.
 GRID = 2.0**32
+#: Votes are held near 0 as by so many rows of which half are of a rule's class: this
+#: is added to second derivatives.
+RIDGE = 1.0
 
 
 class VoteSums:
@@ -70,6 +73,23 @@ class VoteSums:
         self._powers[rows, label] = after
         self._total[rows] += after - before
 
+    def adjusted(self, rules: Ints, votes: Floats) -> tuple[Floats, float]:
+        """Take a Newton step for the vote of each of some rules in turn.
+
+        Returns the votes, none of which is below 0, and the largest change.
+        """
+        votes, largest = votes.copy(), 0.0
+        for at, rule in enumerate(rules.tolist()):
+            first, second = self._sums(rule)
+            vote = float(votes[at])
+            step = (first - RIDGE * vote) / (second + RIDGE)
+            step = max(vote + min(max(step, -1.0), 1.0), 0.0) - vote
+            if step:
+                self.vote(rule, step)
+                votes[at] = vote + step
+                largest = max(largest, abs(step))
+        return votes, largest
+
     def rows(self, rule: int) -> Ints:
         """Return the rows that a rule covers."""
         return self._rows[rule]
@@ -104,6 +124,16 @@ class NativeVoteSums:
     def vote(self, rule: int, amount: float) -> None:
         """Add to the vote of a rule."""
         self._sums.vote(rule=rule, factor=math.exp(amount))
+
+    def adjusted(self, rules: Ints, votes: Floats) -> tuple[Floats, float]:
+        """Take a Newton step for the vote of each of some rules in turn."""
+        adjusted: tuple[Floats, float] = self._sums.adjust(
+            rules=plain_array(rules.astype(np.int64, copy=False)),
+            votes=plain_array(votes),
+            grid=GRID,
+            ridge=RIDGE,
+        )
+        return adjusted
 
     def rows(self, rule: int) -> Ints:
         """Return the rows that a rule covers."""
