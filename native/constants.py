@@ -28,6 +28,7 @@ CONSTANTS = (
     ("grow/categories.py", "ALL_MERGERS", "size_t", "all_mergers"),
     ("grow/categories.py", "_NULL_MEAN", "double", "null_mean"),
     ("grow/categories.py", "_NULL_SPREAD", "double", "null_spread"),
+    ("grow/categories.py", "_CASES_OF_VALUE", "double", "cases_of_value"),
     ("grow/choose.py", "AVERAGE_SLACK", "double", "average_slack"),
     ("grow/draws.py", "GAMMA", "uint64_t", "draw_gamma"),
     ("grow/draws.py", "MIX_1", "uint64_t", "draw_mix_1"),

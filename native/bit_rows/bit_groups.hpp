@@ -299,8 +299,9 @@ class BitGroups {
         }
         if (n_branches < 2 || large < 2) return candidate;
         const int64_t drop = std::max<int64_t>(node.impurity - in_branches, 0);
-        const double less = node.scale.gain(node.impurity) *
-                            corrected_share(problem_, values_.count(), double(node.n));
+        const double less =
+            node.scale.gain(node.impurity) *
+            corrected_share(problem_, node.counts_of_class, values_.count(), double(node.n));
         if (!problem_.average_gain && !node.scale.enough(drop, less)) return candidate;
         candidate.score = node.scale.score(drop, impurities_.x_log2_x(node.n) - of_sizes) - less;
         candidate.drop = drop;

@@ -67,6 +67,38 @@ inline double corrected_share(const Problem& problem, size_t n_values, double ca
     return (mean + null_spread * std::sqrt(k) - few) / std::max(cases - 1.0, 1.0);
 }
 
+// The largest share of a node's Gini impurity that telling one class from the others takes away: two
+// groups of values divide the classes in one way.
+template <typename Weights>
+double contrast_share(const Weights& weights) {
+    if (weights.size() <= 2) return 1;
+    double total = 0, squares = 0, best = 0;
+    for (const auto weight : weights) {
+        const double own = double(weight);
+        total += own;
+        squares += own * own;
+    }
+    const double impurity = total * total - squares;
+    if (!(impurity > 0)) return 1;
+    for (const auto weight : weights) {
+        const double own = double(weight), others = total - own;
+        if (others > 0) best = std::max(best, own * others + own * ((squares - own * own) / others));
+    }
+    return std::min(best / impurity, 1.0);
+}
+
+// The share that is subtracted at a node with these class weights. Of more than two classes it is
+// less, but where values have few cases.
+template <typename Weights>
+double corrected_share(const Problem& problem, const Weights& weights, size_t n_values,
+                       double cases) {
+    const double share = corrected_share(problem, n_values, cases);
+    if (share == 0) return share;
+    const double contrast = contrast_share(weights);
+    const double few_cases = std::min(double(n_values) * cases_of_value / cases, 1.0);
+    return share * (contrast + (1.0 - contrast) * few_cases);
+}
+
 // The best that a column can do at a node. `low` and `high` are the ranks beside the threshold; a
 // column that does not vary at a node can split none below it.
 struct Candidate {

@@ -256,7 +256,7 @@ class ColumnScorer {
         impurities_of_.sum();
         const int64_t drop = std::max<int64_t>(impurities_of_.drop(), 0);
         const double less = node.scale.gain(node.impurity) *
-                            corrected_share(problem_, made.values.count(), node.cases);
+                            corrected_share(problem_, node.totals, made.values.count(), node.cases);
         if (!problem_.average_gain && !node.scale.enough(drop, less)) return candidate;
         candidate.score =
             node.scale.score(drop, ratio_ ? node.size_impurity - impurities_of_.sizes() : 0) - less;

@@ -7,7 +7,12 @@ from sklearn.metrics import r2_score, roc_auc_score
 from branchwise import CARTClassifier, CARTRegressor, ParameterError, Recipe, fit_tree
 from branchwise.data.arrays import Floats
 from branchwise.grow import categories
-from branchwise.grow.categories import corrected_share, null_excess
+from branchwise.grow.categories import (
+    class_factor,
+    contrast_share,
+    corrected_share,
+    null_excess,
+)
 from branchwise.recipe import C45, CART
 
 N = 4000
@@ -108,6 +113,49 @@ def test_a_noise_column_gains_what_is_expected_of_it(n_values):
     assert np.mean(found) + 3 * np.std(found) == pytest.approx(expected, rel=0.12)
 
 
+def best_gain_of_classes(rng, n_values, n_classes, n):
+    """Return the gain of the best two groups by the share of a class, in that unit."""
+    values, y = rng.integers(0, n_values, n), rng.integers(0, n_classes, n)
+    cells = np.zeros((n_values, n_classes))
+    np.add.at(cells, (values, y), 1)
+    total = cells.sum(axis=0)
+    drops = []
+    for label in range(n_classes):
+        order = np.argsort(cells[:, label] / cells.sum(axis=1), kind="stable")
+        left = np.cumsum(cells[order], axis=0)[:-1]
+        right = total - left
+        kept = [(side**2).sum(axis=1) / side.sum(axis=1) for side in (left, right)]
+        drops.append((kept[0] + kept[1]).max() - (total**2).sum() / n)
+    return max(drops) * (n - 1) / (n - (total**2).sum() / n)
+
+
+@pytest.mark.parametrize(("n_values", "n_classes"), [(50, 3), (50, 6), (200, 6)])
+def test_more_classes_gain_less_at_random(n_values, n_classes):
+    """What many values gain more than 8 do is less, by the share of one contrast."""
+    rng, n = np.random.default_rng(n_values), 4000
+    found = {}
+    for k in (8, n_values):
+        gains = [best_gain_of_classes(rng, k, n_classes, n) for _ in range(100)]
+        found[k] = np.mean(gains) + 3 * np.std(gains)
+    share = contrast_share(np.ones((1, n_classes)))[0]
+    assert share == pytest.approx(1 / (n_classes - 1))
+    expected = share * null_excess(np.array([n_values]), np.array([float(n)]))[0]
+    assert found[n_values] - found[8] == pytest.approx(expected, rel=0.2)
+
+
+def test_the_share_of_one_contrast():
+    weights = np.array([[5.0, 5, 0], [7, 2, 0], [4, 0, 0], [50, 40, 10], [0, 0, 0]])
+    share = contrast_share(weights)
+    assert share[:3] == pytest.approx([1, 1, 1])
+    # The first class against the others, and what that tells of these.
+    assert share[3] == pytest.approx((0.5 * 0.5 + 0.5 * (0.4**2 + 0.1**2) / 0.5) / 0.58)
+    assert share[4] == 1
+    assert contrast_share(np.array([[3.0, 8.0]])).tolist() == [1]
+    values, cases = np.full(4, 20), np.array([1e9, 400.0, 200.0, 20.0])
+    factor = class_factor(np.ones((4, 3)), values, cases)
+    assert factor == pytest.approx([0.5, 0.75, 1, 1])
+
+
 def test_pairs_of_many_values_are_found():
     """Two columns of 13 ranks that are equal tell of the class, neither does alone."""
     rng = np.random.default_rng(5)
@@ -156,14 +204,16 @@ def check_kernels(monkeypatch, seed):
     """Check that both kernels grow the same tree, with nearly all columns corrected."""
     monkeypatch.setattr(categories, "FEW_VALUES", 2)
     rng = np.random.default_rng([seed, 7])
-    n = int(rng.choice([40, 120, 400]))
+    n = int(rng.choice([40, 120, 400, 1500]))
     table = {
         f"c{k}": np.array([f"v{i}" for i in rng.integers(0, k, n)], dtype=object)
         for k in (2, 3, 12, 40)
     }
     table["c12"][rng.random(n) < 0.1] = None
     table["x"] = rng.integers(0, 20, n) / 2
-    classes = np.array(list("abc"))[rng.integers(0, int(rng.choice([2, 3])), n)]
+    n_classes = int(rng.choice([2, 3, 5]))
+    drawn = np.minimum(rng.geometric(0.4, n), n_classes) - 1
+    classes = np.array(list("abcde"))[drawn]
     weights = rng.random(n) + 0.1 if seed % 2 else None
     criterion = str(rng.choice(["gini", "gain", "variance"]))
     y = table["x"] + rng.normal(size=n) if criterion == "variance" else classes

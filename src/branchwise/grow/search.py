@@ -23,6 +23,7 @@ from branchwise.grow.categories import (
     Grouping,
     Judge,
     by_group,
+    class_factor,
     corrected_share,
     grouped,
     joining_groups,
@@ -126,7 +127,10 @@ class Search:
         values = np.bincount(known.node, minlength=len(self.level))
         weighted = Criterion.of(self.recipe).weighted_impurity
         impurity = self.impurity_sums.impurity(weighted, self.level.weights)
-        return impurity * corrected_share(values, self.level.cases)
+        share = corrected_share(values, self.level.cases)
+        if not self.recipe.is_regression:
+            share *= class_factor(self.level.weights, values, self.level.cases)
+        return impurity * share
 
     def _log_ways(self, column: Column, known: Counts, joined: Counts) -> Floats:
         """Return the logarithms of the numbers of groupings of the values."""

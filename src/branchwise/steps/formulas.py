@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from branchwise.grow.categories import null_excess
+from branchwise.grow.categories import class_factor, null_excess
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
 from branchwise.text.blocks import (
     TIMES,
@@ -179,8 +179,10 @@ def _penalty(candidate: Candidate, whole: Group, figures: Figures) -> Term:
         choices = log2(str(candidate.n_thresholds))
         return fraction("1", count(whole.weight)), TIMES, choices
     values, cases = np.array([len(candidate.values)]), np.array([whole.cases])
-    excess = figures(float(null_excess(values, cases)[0]))
-    share = fraction(excess, count(max(whole.cases - 1.0, 1.0)))
+    excess = null_excess(values, cases)
+    if whole.weights:
+        excess = excess * class_factor(np.array([whole.weights]), values, cases)
+    share = fraction(figures(float(excess[0])), count(max(whole.cases - 1.0, 1.0)))
     return share, TIMES, figures(whole.impurity)
 
 
