@@ -18,6 +18,7 @@ from hypothesis import settings
 from selection import ALL_TESTS, examples
 
 Table = Mapping[str, Sequence[Any]]
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 MakeFrame = Callable[[Table], Any]
 
 
@@ -28,6 +29,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if not config.getoption("markexpr"):
         os.environ[ALL_TESTS] = "1"  # as ``make test-all`` does
+    else:
+        # Programs in Java end before it pays to compile them well.
+        os.environ.setdefault("JAVA_TOOL_OPTIONS", JAVA_OPTIONS)
     # The same examples in every run, on any machine.
     settings.register_profile(
         "deterministic",
