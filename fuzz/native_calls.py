@@ -263,6 +263,46 @@ def tally_call(rng: np.random.Generator) -> Call:
     }
 
 
+def moments_call(rng: np.random.Generator) -> Call:
+    """Return a call of counting moments."""
+    n, n_codes, width = int(rng.integers(1, 50)), int(pick(rng, (1, 9, 200))), 3
+    n_cases = int(rng.integers(0, 60))
+    return "tally_moments", {
+        "codes": rng.integers(0, n_codes, n).astype(np.uint8),
+        "n_codes": n_codes,
+        "rows": rng.integers(0, n, n_cases),
+        "shares": rng.random(n_cases) if rng.random() < 0.5 else None,
+        "moments": rng.random((n_cases, width)),
+        "counts": np.zeros(n_codes, dtype=np.int64),
+        "cases": np.zeros(n_codes),
+        "sums": np.zeros(n_codes * width),
+    }
+
+
+def thresholds_call(rng: np.random.Generator) -> Call:
+    """Return a call of the search for thresholds at a node."""
+    n, n_codes, n_classes = int(rng.integers(1, 200)), int(rng.integers(1, 250)), 3
+    some = lambda: rng.random() < 0.5  # noqa: E731
+    flags = ("gini", "by_ratio", "weights_are_cases")
+    numbers = ("whole", "information", "resolution", "min_gain", "fewest_weight")
+    rules = {name: some() for name in flags} | dict.fromkeys(numbers, 0.0)
+    rules |= {"fewest_cases": 1.0, "total": float(n), "unit": 2.0**-50}
+    rules |= {"joining_cases": 2.0, "step": 2.0**-20}
+    return "threshold_segments", {
+        "codes": rng.integers(0, n_codes, n).astype(np.uint16),
+        "n_codes": n_codes,
+        "rows": rng.permutation(n) if some() else None,
+        "labels": rng.integers(0, n_classes, n).astype(np.uint32),
+        "n_classes": n_classes,
+        "weights": rng.random(n) if some() else None,
+        "cases": rng.random(n) if some() else None,
+        "rules": rules,
+        "values": np.arange(n_codes - 1, dtype=np.float64) if some() else None,
+        "joining": np.ones(n_classes) if some() else None,
+        "table": np.arange(n + 9) if some() else None,
+    }
+
+
 def texts_call(rng: np.random.Generator) -> Call:
     """Return a call that numbers texts."""
     lengths = rng.integers(0, 40, int(rng.integers(0, 50)))
@@ -379,7 +419,7 @@ MAKERS = (
     walk_call,
 )
 MAKERS = (*MAKERS, generalise_rules_call, chosen_rules_call, vote_sums_call)
-MAKERS = (*MAKERS, numbers_call, numbers_call)
+MAKERS = (*MAKERS, numbers_call, numbers_call, moments_call, thresholds_call)
 
 
 # ---- calls that it would not make -----------------------------------------------
