@@ -72,15 +72,15 @@ _SCRIPT = "text/javascript; charset=utf-8"
 def style_and_script() -> tuple[str, str]:
     """Return the style sheet of the page, and the module that exports ``mount``."""
     style = "\n".join([*variables(), *map(asset, STYLES)])
-    parts = {
+    pieces = {
         '"{{ skeleton }}"': json.dumps(str(asset(f"{_ASSETS}/skeleton.html"))),
         '"{{ compared }}"': json.dumps(str(asset(f"{_ASSETS}/compared.html"))),
         '"{{ scripts }}";': "\n".join(map(asset, SCRIPTS)),
         '"{{ compared scripts }}";': "\n".join(map(asset, COMPARED)),
     }
     script = str(asset(f"{_ASSETS}/mount.js"))
-    for place, part in parts.items():
-        script = script.replace(place, part)
+    for mark, piece in pieces.items():
+        script = script.replace(mark, piece)
     return style, script
 
 
