@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
 from branchwise import CARTClassifier, FitWarning
-from branchwise.grow.categories import _NULL_SPREAD, FEW_VALUES, null_excess
+from branchwise.grow.many_values import _NULL_SPREAD, FEW_VALUES, null_excess
 
 Array = NDArray[Any]
 #: Rows, depth, fewest cases of a leaf; values of noise columns and of telling ones.

@@ -31,6 +31,9 @@ def serving(monkeypatch):
 
     def serve(workspace, *, on_ready, **options):
         served.update(state=workspace.state(), options=options, workspace=workspace)
+        if served["state"]["stage"] == "session":
+            served["script"] = workspace.script()["text"]
+            served["model"] = workspace.view.session.model
         on_ready("http://127.0.0.1:1/token/", "http://127.0.0.1:1/open/once")
         if served.get("stop"):
             raise served["stop"]
@@ -92,15 +95,14 @@ def test_the_script_has_the_options_of_reading(served, tmp_path, monkeypatch):
     options = ["--separator", ";", "--missing", "none", "--class-weight", "a=2,b=3"]
     done = run("t.txt", "-t", "y", *options, "--categorical", "n")
     assert done.exit_code == 0, done.output
-    lines = served["workspace"].script()["text"].splitlines()
+    lines = served["script"].splitlines()
     assert lines[3] == (
         "table = branchwise.read_table('t.txt', separator=';', missing=['', 'none'], "
         "text_columns=['n'])"
     )
     known = {}
     exec("\n".join(lines), known)
-    own = served["workspace"].view.session.model
-    assert known["model"].to_bytes() == own.to_bytes()
+    assert known["model"].to_bytes() == served["model"].to_bytes()
     assert served["state"]["tree"][0]["weights"] == [4, 3]
 
 

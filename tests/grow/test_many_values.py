@@ -6,8 +6,8 @@ from sklearn.metrics import r2_score, roc_auc_score
 
 from branchwise import CARTClassifier, CARTRegressor, ParameterError, Recipe, fit_tree
 from branchwise.data.arrays import Floats
-from branchwise.grow import categories
-from branchwise.grow.categories import (
+from branchwise.grow import many_values
+from branchwise.grow.many_values import (
     class_factor,
     contrast_share,
     corrected_share,
@@ -202,7 +202,7 @@ def test_min_gain_is_compared_with_what_is_left():
 
 def check_kernels(monkeypatch, seed):
     """Check that both kernels grow the same tree, with nearly all columns corrected."""
-    monkeypatch.setattr(categories, "FEW_VALUES", 2)
+    monkeypatch.setattr(many_values, "FEW_VALUES", 2)
     rng = np.random.default_rng([seed, 7])
     n = int(rng.choice([40, 120, 400, 1500]))
     table = {

@@ -376,7 +376,7 @@ def test_scores_of_both_trees(name):
         folds.edited.mean - folds.automatic.mean
     )
     assert "cross-validation" in folds.to_text()
-    assert session.scoring("hold-out")() == score.to_dict()
+    assert session.scoring("hold-out")().to_dict() == score.to_dict()
 
 
 def test_folds_say_what_cannot_be_replayed():

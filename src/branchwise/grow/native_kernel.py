@@ -14,7 +14,7 @@ from branchwise.data.conventions.threshold_positions import POSITIONS
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.target import Quantities, Scale
 from branchwise.data.weights import WeightGrid
-from branchwise.grow import categories
+from branchwise.grow import many_values
 from branchwise.grow.choose import few_values, splits_by_rank
 from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.grow.moments import gain_unit
@@ -218,7 +218,7 @@ def _options(
     n_cases = grid.total if recipe.weights_are_cases else grid.n_cases
     p_value = recipe.max_p_value
     at_random = drawn is not None and drawn.random_splits
-    many = any(len(column.categories) > categories.FEW_VALUES for column in columns)
+    many = any(len(column.categories) > many_values.FEW_VALUES for column in columns)
     return {
         **grid_options(grid),
         "weights_are_cases": recipe.weights_are_cases,
@@ -234,7 +234,7 @@ def _options(
         "quinlan_thresholds": recipe.quinlan_thresholds,
         "average_gain": recipe.average_gain,
         "corrects_values": recipe.corrects_values and not at_random and many,
-        "few_values_to_group": categories.FEW_VALUES,
+        "few_values_to_group": many_values.FEW_VALUES,
         "positions": [
             POSITIONS.index(column.position(recipe.threshold)) for column in columns
         ],

@@ -23,13 +23,12 @@ from branchwise.grow.categories import (
     Grouping,
     Judge,
     by_group,
-    class_factor,
-    corrected_share,
     grouped,
     joining_groups,
 )
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores
+from branchwise.grow.many_values import class_factor, corrected_share
 from branchwise.grow.protocol import CountSource, Level
 from branchwise.grow.scored import Branches, Scored, assembled
 from branchwise.grow.thresholds import (

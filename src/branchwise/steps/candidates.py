@@ -18,10 +18,10 @@ from branchwise.data.arrays import (
 )
 from branchwise.data.bins import numbers_of_thresholds
 from branchwise.data.table_schema import Column, Value
-from branchwise.grow.categories import FEW_VALUES
 from branchwise.grow.choose import Stop
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64, Scores, log2
+from branchwise.grow.many_values import FEW_VALUES
 from branchwise.grow.ranks import codes_of_sides
 from branchwise.grow.scored import Branches
 from branchwise.grow.search import Search

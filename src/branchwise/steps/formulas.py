@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from branchwise.grow.categories import class_factor, null_excess
+from branchwise.grow.many_values import class_factor, null_excess
 from branchwise.steps.numbers import Bars, Candidate, Group, NodeSteps
 from branchwise.text.blocks import (
     TIMES,
