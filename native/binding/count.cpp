@@ -134,7 +134,8 @@ void tally_moments(nb::handle codes, int64_t n_codes, nb::handle rows, nb::objec
     const Py_buffer& given = arrays.view(moments, "moments", 2);
     const auto entries = Arrays::entries<const double>(given, "moments");
     const auto width = size_t(given.shape[1]);
-    if (size_t(given.shape[0]) != taken.size()) refuse("moments must have one row for each of rows");
+    if (size_t(given.shape[0]) != taken.size())
+        refuse("moments must have one row for each of rows");
     if (width < 1 || width > 1000) refuse("moments must have between 1 and 1000 columns");
     const double* parts =
         shares.is_none() ? nullptr : arrays.vector<double>(shares, "shares", taken.size()).data();

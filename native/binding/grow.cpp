@@ -70,7 +70,7 @@ std::vector<Grown> grow_classes(const Problem& problem, double total_of_rows, co
 }
 
 nb::object grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
-                   nb::object weights, nb::dict options, nb::object progress) {
+                     nb::object weights, nb::dict options, nb::object progress) {
     Problem problem;
     Arrays arrays;
     Fields given("options", options);

@@ -105,8 +105,7 @@ nb::object number_csv(nb::handle text, int64_t delimiter, int64_t width, const n
     for (size_t at : to_number) {
         if (targets[at].is_copied || targets[at].column)
             refuse("numbered and copied must name a column once");
-        targets[at].column =
-            std::make_unique<CsvColumn>(bytes.data(), bytes.data() + bytes.size());
+        targets[at].column = std::make_unique<CsvColumn>(bytes.data(), bytes.data() + bytes.size());
     }
     // A row has a line end more, and the last one may have had none.
     Array<uint8_t> copy(to_copy.empty() ? 0 : bytes.size() + n + 1);
@@ -135,6 +134,6 @@ nb::object number_csv(nb::handle text, int64_t delimiter, int64_t width, const n
 void bind_numbering(nb::module_& m) {
     m.def("number_texts", &number_texts, nb::arg("offsets").none(), nb::arg("data").none());
     m.def("number_cells", &number_cells, nb::arg("data").none(), nb::arg("width"));
-    m.def("number_csv", &number_csv, nb::arg("text").none(), nb::arg("delimiter"),
-          nb::arg("width"), nb::arg("numbered"), nb::arg("copied"));
+    m.def("number_csv", &number_csv, nb::arg("text").none(), nb::arg("delimiter"), nb::arg("width"),
+          nb::arg("numbered"), nb::arg("copied"));
 }

@@ -347,8 +347,8 @@ class BitGroups {
     const BitLayout& layout_;
     const size_t classes_;
     const size_t line_;
-    const bool bounded_;   // whether columns have bounds
-    const bool plain_;     // and groups scores as plain numbers
+    const bool bounded_;  // whether columns have bounds
+    const bool plain_;    // and groups scores as plain numbers
     ValueHalves halver_;
     const BitEntropy entropy_;
     Grouper<uint32_t> grouper_;

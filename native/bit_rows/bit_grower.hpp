@@ -129,8 +129,8 @@ class BitGrower : public Grower {
         if (!draws_.any() || job.n > Members::most || !impurities_.has_table_for(job.n))
             return split_node(job, stack);
         small_.push_back(job);
-        small_.back().members = members_.read(rows(job.side) + job.begin * stride_, job.n,
-                                              weights_of(job.node));
+        small_.back().members =
+            members_.read(rows(job.side) + job.begin * stride_, job.n, weights_of(job.node));
         while (!small_.empty()) {
             const Job next = small_.back();
             small_.pop_back();

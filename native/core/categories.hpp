@@ -181,8 +181,9 @@ class Grouper {
 
     double exact(const std::vector<W>& left, W left_size, W right_size) const {
         const bool ratio = problem_.criterion == Criterion::gain_ratio;
-        return score(impurity(left.data(), left_size) + impurity(right_.data(), right_size),
-                     ratio ? impurities_.x_log2_x(left_size) + impurities_.x_log2_x(right_size) : 0);
+        return score(
+            impurity(left.data(), left_size) + impurity(right_.data(), right_size),
+            ratio ? impurities_.x_log2_x(left_size) + impurities_.x_log2_x(right_size) : 0);
     }
 
     // The gini impurity of two sides is their weight less this.

@@ -67,8 +67,8 @@ inline double corrected_share(const Problem& problem, size_t n_values, double ca
     return (mean + null_spread * std::sqrt(k) - few) / std::max(cases - 1.0, 1.0);
 }
 
-// The largest share of a node's Gini impurity that telling one class from the others takes away: two
-// groups of values divide the classes in one way.
+// The largest share of a node's Gini impurity that telling one class from the others takes away:
+// two groups of values divide the classes in one way.
 template <typename Weights>
 double contrast_share(const Weights& weights) {
     if (weights.size() <= 2) return 1;
@@ -82,7 +82,8 @@ double contrast_share(const Weights& weights) {
     if (!(impurity > 0)) return 1;
     for (const auto weight : weights) {
         const double own = double(weight), others = total - own;
-        if (others > 0) best = std::max(best, own * others + own * ((squares - own * own) / others));
+        if (others > 0)
+            best = std::max(best, own * others + own * ((squares - own * own) / others));
     }
     return std::min(best / impurity, 1.0);
 }

@@ -22,8 +22,8 @@ class DrawnThreshold {
     DrawnThreshold() = default;
 
     // Evenly between the smallest and the largest number of the node, which have these ranks.
-    DrawnThreshold(uint64_t node_key, size_t column, const DistinctNumbers& values,
-                   uint32_t lowest, uint32_t highest)
+    DrawnThreshold(uint64_t node_key, size_t column, const DistinctNumbers& values, uint32_t lowest,
+                   uint32_t highest)
         : values_(&values) {
         const double low = values[lowest], high = values[highest];
         const double share = double(split_key(node_key, column) >> 11) * 0x1p-53;

@@ -162,7 +162,9 @@ class JumpTable {
         }
     }
 
-    size_t n_jumps(uint32_t column) const { return values[column] ? values[column] + size_t(2) : 3; }
+    size_t n_jumps(uint32_t column) const {
+        return values[column] ? values[column] + size_t(2) : 3;
+    }
 
     bool in_list(uint32_t column, size_t n_branches) const {
         return n_jumps(column) > 4 * n_branches + 16;

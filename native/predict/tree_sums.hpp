@@ -75,8 +75,7 @@ class TreeSums {
             walk.nodes_of_blocks(entries<Entry>(walk.jump_table()), rows, n, nodes_.data());
             add_nodes(tree, first, n, totals);
             ++tree;
-        } while (tree < trees_.size() &&
-                 loaded.tests_as(trees_[tree].walk->jump_table()));
+        } while (tree < trees_.size() && loaded.tests_as(trees_[tree].walk->jump_table()));
         return tree;
     }
 

@@ -237,9 +237,8 @@ class LearnedGrouper : public Grouper<W> {
             try_order(this->classes_ - 1);
         } else if (n <= all_groupings) {
             candidates_.resize((size_t(1) << (n - 1)) - 1);
-            this->each_grouping([&](uint32_t left) {
-                candidates_[left - 1] = first_scored({Sides::set, left});
-            });
+            this->each_grouping(
+                [&](uint32_t left) { candidates_[left - 1] = first_scored({Sides::set, left}); });
         } else {
             for (size_t c = 0; c < this->classes_; ++c) try_order(c);
         }

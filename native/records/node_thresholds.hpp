@@ -396,7 +396,8 @@ class NodeThresholds {
         double most = -std::numeric_limits<double>::infinity();
         for (size_t corner = 0; corner < size_t(1) << given_.n_classes; ++corner) {
             double left[most_classes] = {};
-            for (size_t c = 0; c < given_.n_classes; ++c) left[c] = (corner >> c & 1 ? end : start)[c];
+            for (size_t c = 0; c < given_.n_classes; ++c)
+                left[c] = (corner >> c & 1 ? end : start)[c];
             most = std::max(most, drop_at(terms, left));
         }
         return std::max(most, 0.0);
@@ -502,8 +503,7 @@ class NodeThresholds {
             while (sorted_.ends[next] == i) ++next;
             made.first.push_back(sorted_.code(next));
             made.last.push_back(sorted_.code(last[k]));
-            made.cases[k] =
-                add_up(i, sorted_.ends[last[k]], &made.weights[k * given_.n_classes]);
+            made.cases[k] = add_up(i, sorted_.ends[last[k]], &made.weights[k * given_.n_classes]);
             i = sorted_.ends[last[k]];
             next = last[k] + 1;
         }

@@ -17,10 +17,10 @@ struct PlainNode {
     Sums all;                 // of all rows
     const double* distances;  // by row, times its weight: (number - centre) * factor
     double centre, factor;
-    double steps;           // in which distances are added up exactly
-    double off;             // scores of codes may be off by this
-    double off_list;        // and those of lists by this
-    bool certain = true;    // which rows are events
+    double steps;         // in which distances are added up exactly
+    double off;           // scores of codes may be off by this
+    double off_list;      // and those of lists by this
+    bool certain = true;  // which rows are events
 };
 
 // W is uint32_t where rows count as one, double where they have weights.
@@ -167,11 +167,9 @@ class PlainRows {
             list.known = node.all;
             return list;
         }
-        for (size_t i = 0; i < list.n; ++i)
-            list.known += sums_of(list.entry[i], node);
-        list.known.sum = sum_in_steps(list.n, node.steps, [&](size_t i) {
-            return node.distances[list.entry[i].place];
-        });
+        for (size_t i = 0; i < list.n; ++i) list.known += sums_of(list.entry[i], node);
+        list.known.sum = sum_in_steps(
+            list.n, node.steps, [&](size_t i) { return node.distances[list.entry[i].place]; });
         list.missing = node.all - list.known;
         return list;
     }

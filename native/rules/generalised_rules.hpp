@@ -21,11 +21,11 @@ namespace branchwise {
 
 // The rules that have conditions left, each once, in the order of the rules they come from.
 struct GeneralRules {
-    Array<int64_t> origins;      // the first rule that each comes from
-    Array<int64_t> starts{0};    // where the conditions of each begin
+    Array<int64_t> origins;    // the first rule that each comes from
+    Array<int64_t> starts{0};  // where the conditions of each begin
     Array<int64_t> conditions;
     Array<double> rates;
-    Array<uint64_t> sets;        // the rows that each covers
+    Array<uint64_t> sets;  // the rows that each covers
 };
 
 class Generalisation {

@@ -44,8 +44,7 @@ class VoteSums {
         for (size_t rule = 0; rule < labels.size(); ++rule) {
             for (size_t word = 0; word < n_words; ++word)
                 for (uint64_t bits = sets[rule * n_words + word]; bits; bits &= bits - 1)
-                    rows_.push_back(
-                        uint32_t(word * rows_of_word + size_t(__builtin_ctzll(bits))));
+                    rows_.push_back(uint32_t(word * rows_of_word + size_t(__builtin_ctzll(bits))));
             first_[rule + 1] = rows_.size();
         }
     }
