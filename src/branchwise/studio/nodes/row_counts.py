@@ -26,7 +26,6 @@ from branchwise.engines.memory import Training, with_number_kinds
 from branchwise.engines.memory_engine import Cases, MemoryEngine, countable_column
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.grow import grow, recount, references
-from branchwise.grow.native_kernel import WORTH_SHARING
 from branchwise.grow.protocol import Level, Levels, prescribed_splits
 from branchwise.prune.error_based import Recount
 from branchwise.recipe import Recipe, unpruned
@@ -53,6 +52,9 @@ from branchwise.tree.tree import Tree
 References = tuple[float, float, Callable[[Level], ImpuritySums64]]
 #: Cases are kept up to this many times the bytes of those of the root.
 _KEPT = 16
+#: Cells of a node that are searched in two threads. With fewer, what Python does for
+#: each column is as much as what the kernel does, and threads wait for each other.
+_WORTH_SHARING = 1 << 23
 
 
 class RowCounts:
@@ -94,7 +96,7 @@ class RowCounts:
 
     def search_threads(self, cases: Cases) -> int:
         """Return the threads to search for candidates in: two for many rows."""
-        if len(cases.row) * len(self.columns) < WORTH_SHARING:
+        if len(cases.row) * len(self.columns) < _WORTH_SHARING:
             return 1
         return max(self.threads, min(2, n_threads(-1)))
 
