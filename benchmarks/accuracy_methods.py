@@ -49,6 +49,7 @@ PRUNED = replace(CART, pruning="cost-complexity")
 METHODS: dict[str, Fit] = {
     "C4.5": tree(C45),
     "C4.5 groups": tree(GROUPS),
+    "C4.5 cross-validated": tree(replace(GROUPS, cross_validate=True)),
     "C4.5 groups unpruned": tree(replace(GROUPS, pruning=None)),
     "CART": tree(CART),
     "CART 1-SE": tree(replace(PRUNED, ccp_alpha="1-se")),

@@ -380,6 +380,11 @@ def _check_in_memory(
             f"needs the rows in memory, and they are in {data_source.label}. Give a "
             "number, or choose it on a sample of the rows."
         )
+    if recipe.cross_validate:
+        raise ParameterError(
+            "cross_validate=True needs the rows in memory, and they are in "
+            f"{data_source.label}. Leave it out, or fit a sample of the rows."
+        )
 
 
 def _check_validation(
@@ -411,7 +416,7 @@ def _grown(
     validation_fraction: float | None,
     progress: Progress | None,
 ) -> tuple[Tree, Recipe, Any, TotalsOf | None]:
-    """Grow a tree; return it, the recipe with its ccp_alpha, and rows to prune with.
+    """Grow a tree; return it, the recipe that was used, and rows to prune with.
 
     An engine also returns what missing values tell of the target.
     """
@@ -433,12 +438,10 @@ def _grown(
         rows, aside = held_out(rows, validation_fraction)
     elif aside is not None:
         aside = _encoded(plan.schema, recipe, task, aside)
-    if isinstance(recipe.ccp_alpha, str):
-        from branchwise.train.hold_out import choose_alpha  # noqa: PLC0415  (rare)
+    if isinstance(recipe.ccp_alpha, str) or recipe.cross_validate:
+        from branchwise.train.cross_validation import settled  # noqa: PLC0415  (rare)
 
-        alpha = choose_alpha(rows, recipe, recipe.ccp_alpha, task.threads)
-        risk = "errors" if recipe.counts_errors else recipe.risk
-        recipe = replace(recipe, ccp_alpha=alpha, risk=risk)
+        recipe = settled(rows, recipe, task.threads)
     tree = grown(rows, recipe, task.threads, progress, costs)
     return tree, recipe, aside, None
 
@@ -453,8 +456,8 @@ def _grown_by_costs(
     )
 
     bare = without_costs(recipe)
-    tree, grown, _, totals_of = _grown(data_source, plan, bare, recipe.costs, *given)
-    recipe = replace(recipe, ccp_alpha=grown.ccp_alpha, risk=grown.risk)
+    tree, used, _, totals_of = _grown(data_source, plan, bare, recipe.costs, *given)
+    recipe = replace(used, costs=recipe.costs, costs_in=recipe.costs_in)
     return with_true_weights(tree, recipe, weighted), recipe, totals_of
 
 

@@ -148,7 +148,7 @@ def test_the_help_of_fit_has_headings():
         "The model file:",
     ]
     options = [line.split()[0] for line in lines if line.startswith("  -")]
-    assert len(options) == len(set(options)) == 91
+    assert len(options) == len(set(options)) == 92
 
 
 def test_bad_usage(tmp_path):

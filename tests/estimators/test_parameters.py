@@ -20,7 +20,10 @@ from typer.testing import CliRunner
 
 from branchwise import C45Classifier, CARTClassifier, CARTRegressor, ID3Classifier
 from branchwise.cli.main import app
+from branchwise.cli.options import growing
 from branchwise.errors import BranchwiseError
+from branchwise.recipe import FIELDS
+from branchwise.recipe.parameters import PARAMETERS
 
 # -- Estimators
 
@@ -106,6 +109,7 @@ TRIES: dict[str, list[Try]] = {
     "max_leaf_nodes": [Try(3)],
     "max_p_value": [Try(0.001)],
     "group_values": [Try(True)],
+    "cross_validate": [Try(True, {"group_values": True})],
     "threshold": [Try("midpoint")],
     # Numbers as names: no other column has many values.
     "many_values": [Try("plain", {"categorical_features": "all"}, usual=True)],
@@ -276,6 +280,7 @@ GROWING = {
     "--min-gain": Row("--min-gain 0.5"),
     "--max-p-value": Row("--max-p-value 1e-9"),
     "--group-values": Row("--group-values", C45),
+    "--cross-validate": Row("--cross-validate", f"{C45} --group-values"),
     "--threshold": Row("--threshold midpoint"),
     "--many-values": Row("--many-values plain", "-a cart --categorical n"),
     "--missing-policy": Row("--missing-policy error"),
@@ -583,6 +588,16 @@ def test_the_options_of_a_subcommand_do_something(folder, subcommand):
         if (subcommand, option) in OWN or TRIED_IN.get(option, subcommand) == subcommand
     ]
     check_options(folder, subcommand, options)
+
+
+NEEDY = [growing.option_of(name) for name in FIELDS if PARAMETERS[name].only_with]
+
+
+@pytest.mark.parametrize("option", NEEDY)
+def test_no_option_is_refused_beside_what_it_needs(folder, option):
+    row = GROWING[option]
+    code, output, _ = run(folder, f"{USUAL['fit']} {row.beside} {row.arguments}")
+    assert code == 0, output
 
 
 def check_options(folder, subcommand, options):

@@ -241,6 +241,7 @@ def test_every_field_of_a_recipe_has_a_place():
         "many_values": "corrected",
         "risk": "auto",
         "shrinkage": 20.0,
+        "cross_validate": False,
     }
     numbers = {n for n, v in known.items() if type(v) in (int, float)}
     assert all(PARAMETERS[document.RECIPE_FIELDS[n]].allowed.is_number for n in numbers)

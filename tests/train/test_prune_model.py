@@ -30,7 +30,8 @@ from branchwise.engines.memory import Training
 from branchwise.plot import plot_pruning_path
 from branchwise.prune import error_based, estimates, subtrees
 from branchwise.recipe import CART
-from branchwise.train.hold_out import assigned, choose_alpha, held_out
+from branchwise.train.cross_validation import choose_alpha
+from branchwise.train.hold_out import assigned, held_out
 from branchwise.train.prune_model import PruningTable
 from branchwise.train.train import grown
 from branchwise.tree.tree import Tree

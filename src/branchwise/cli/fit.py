@@ -106,15 +106,25 @@ def fit(
             write_model(model, output)
     if not remote:
         rows.remark(reading, reporter)
-    chose = isinstance(recipe, Recipe) and isinstance(recipe.ccp_alpha, str)
-    if chose and isinstance(model, Model):
-        chosen = number(float(model.recipe.ccp_alpha))
-        risk = " --risk errors" if model.recipe.counts_errors else ""
-        reporter.note(f"cross-validation chose --ccp-alpha {chosen}{risk}.")
+    if isinstance(recipe, Recipe) and isinstance(model, Model):
+        _note_choices(recipe, model.recipe, reporter)
     remark_fit(found, reporter)
     report_model(
         model, f"{size_of(model)} from {origin}", output, output_format, reporter
     )
+
+
+def _note_choices(given: Recipe, used: Recipe, reporter: Reporter) -> None:
+    """Say what cross-validation has chosen."""
+    if given.cross_validate:
+        two_way = used.branching == "two-way"
+        split = "two-way splits by gain" if two_way else "groups by gain ratio"
+        grown = "not pruned" if used.pruning is None else "pruned"
+        reporter.note(f"cross-validation chose {split}, {grown}.")
+    if isinstance(given.ccp_alpha, str):
+        chosen = number(float(used.ccp_alpha))
+        risk = " --risk errors" if used.counts_errors else ""
+        reporter.note(f"cross-validation chose --ccp-alpha {chosen}{risk}.")
 
 
 def _recipe(

@@ -73,6 +73,7 @@ class C45Classifier(TreeClassifier):
     min_samples_leaf: float = 0
     min_samples_branch: float = 2
     group_values: bool = False
+    cross_validate: bool = False
     threshold: str = "value"
     missing: Policy = "split"
     unseen: Policy = "split"

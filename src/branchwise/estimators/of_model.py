@@ -79,7 +79,9 @@ def _of_tree(recipe: Recipe) -> TreeEstimator:
         estimator = CARTRegressor
     values = _shared(estimator, recipe, FIELDS)
     if estimator is C45Classifier:
-        values["group_values"] = recipe.branching == "groups"
+        # Two-way splits of C4.5 are what cross-validation has chosen.
+        values["cross_validate"] = recipe.branching == "two-way"
+        values["group_values"] = recipe.branching != "values"
         if recipe.pruning is None:
             values |= {"prune": False, "pruning": C45Classifier.pruning}
     return estimator(**values)

@@ -80,6 +80,7 @@ class Recipe:
     many_values: ManyValues = "corrected"
     risk: Risk = "auto"
     shrinkage: float = 20.0
+    cross_validate: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "criterion", canonical(self.criterion))

@@ -194,6 +194,11 @@ class EnsembleRecipe:
                 f"ccp_alpha={self.tree.ccp_alpha!r} is chosen by cross-validation, for "
                 "single trees. Give a number for the trees of an ensemble."
             )
+        if self.tree.cross_validate:
+            raise ParameterError(
+                "cross_validate=True is for single trees. Leave it out for the trees "
+                "of an ensemble."
+            )
         if self.tree.costs_in == "growth":
             raise ParameterError(
                 "costs_in='growth' is for single trees. Give class_weight to the "

@@ -1,4 +1,4 @@
-"""Hold-out rows for reduced-error pruning, and cross-validation of ccp_alpha.
+"""Hold-out rows: their assignment, reduced-error pruning, errors of nested trees.
 
 Row order does not matter here, either: rows are assigned by a hash of their contents,
 not by their position. Equal rows are interchangeable, so the result does not depend
@@ -26,10 +26,9 @@ from branchwise.engines.memory import Training
 from branchwise.errors import DataError, ParameterError, quoted
 from branchwise.grow.grow import count_down
 from branchwise.prune import subtrees
-from branchwise.prune.risk import measure_of
 from branchwise.recipe import Recipe
 from branchwise.recipe.parameters import PARAMETERS
-from branchwise.train.train import between_bins, grown
+from branchwise.train.train import between_bins
 from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree, at_label, stopped_weights
 
@@ -367,37 +366,3 @@ class PathErrors:
         variance = max(float(squares[best]) - mean[best] ** 2, 0.0)
         bar = mean[best] + np.sqrt(variance / self.n_rows)
         return int(np.flatnonzero(mean <= bar * (1 + TIE))[-1])
-
-
-def choose_alpha(
-    training: Training, recipe: Recipe, rule: str, threads: int = 1, n_folds: int = 10
-) -> float:
-    """Choose the complexity parameter by cross-validation.
-
-    ``rule`` is "best", the alpha with the least error, or "1-se", the largest alpha
-    whose error is within one standard error of that (Breiman et al. 1984, 3.4.3).
-    """
-    if not (counted := training.counted).all():
-        training = training.take(np.flatnonzero(counted))
-    full = replace(recipe, pruning=None, ccp_alpha=0.0, risk="auto")
-    measure = measure_of(recipe)
-    path = subtrees.pruning_path(grown(training, full, threads), measure)
-    # The interval between two alphas is represented by their geometric mean.
-    alphas_above = np.append(
-        np.sqrt(path.alphas[:-1]) * np.sqrt(path.alphas[1:]), 2 * path.alphas[-1] + 1
-    )
-    total = PathErrors(np.zeros((2, len(alphas_above))))
-    hand = assigned(training, n_folds)
-    units = Units.of(training, recipe)
-    for fold in range(n_folds):
-        aside = training.take(np.flatnonzero(hand == fold))
-        rest = training.take(np.flatnonzero(hand != fold))
-        if aside.data.n_rows and total_weight(rest) > 0:
-            tree = grown(rest, full, threads)
-            path_there = subtrees.pruning_path(tree, measure)
-            by_node = errors_by_node(tree, aside, recipe, units)
-            there = PathErrors.along(path_there, tree, by_node)
-            step = np.searchsorted(path_there.alphas, alphas_above, side="right") - 1
-            total.sums += there.sums[:, step]
-            total.n_rows += there.n_rows
-    return float(path.alphas[total.choice(rule)]) if total.n_rows else 0.0

@@ -253,7 +253,7 @@ def given_recipe(algorithm: str, regression: bool, given: Mapping[str, Any]) -> 
         # An alpha of 0 prunes nothing, as for the estimators.
         given = {n: v for n, v in given.items() if (n, v) != ("ccp_alpha", 0)}
     method = pruning_method(name, given)
-    check_effects(given, {**given, "pruning": method})
+    check_effects(given, _effective_values(name, given))
     _check_rows_to_prune_with(method, given)
     if regression and method == "error-based":
         raise ParameterError(
@@ -285,8 +285,18 @@ def effective_parameters(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
     own = {n: value for n, value in given.items() if has_parameter(name, n)}
     if name in ENSEMBLE_PARAMETERS:
         return _effective_in_ensembles(own)
-    values = own | {"pruning": pruning_method(name, own)}
+    values = _effective_values(name, own)
     return {n: value for n, value in own.items() if has_effect(n, values)}
+
+
+def _effective_values(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an algorithm's recipe, with the parameters given."""
+    values = (
+        vars(RECIPES[name]) | dict(given) | {"pruning": pruning_method(name, given)}
+    )
+    if given.get("group_values"):
+        values["branching"] = "groups"
+    return values
 
 
 def _effective_in_ensembles(given: dict[str, Any]) -> dict[str, Any]:
@@ -313,6 +323,12 @@ def check_effects(
         if needed is None or has_effect(parameter, values):
             continue
         other, value = needed
+        if other == "branching":
+            # Only --group-values changes that.
+            raise ParameterError(
+                f"{option_of(parameter)} has no effect without "
+                f"{option_of('group_values')}. Give it, too."
+            )
         got = values.get(other, FIELDS[other]) or "none"
         if other == "pruning" and "prune" in given:
             got = option_of("prune")

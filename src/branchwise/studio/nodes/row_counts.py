@@ -31,8 +31,8 @@ from branchwise.prune.error_based import Recount
 from branchwise.recipe import Recipe, unpruned
 from branchwise.studio.nodes.node_paths import branches_of, number_of
 from branchwise.threads import cached_property, n_threads
+from branchwise.train.cross_validation import settled
 from branchwise.train.engine_growth import at_table_values
-from branchwise.train.hold_out import choose_alpha
 from branchwise.train.post_pruning import pruned, trimmed
 from branchwise.train.train import (
     finished,
@@ -289,12 +289,8 @@ class RowCounts:
         return float(recipe.ccp_alpha) * (self.grid.total * self.grid.unit / own)
 
     def settled(self, recipe: Recipe) -> Recipe:
-        """Return a recipe with the ``ccp_alpha`` that cross-validation chooses."""
-        if not isinstance(recipe.ccp_alpha, str):
-            return recipe
-        alpha = choose_alpha(self.rows, recipe, recipe.ccp_alpha, self.threads)
-        risk = "errors" if recipe.counts_errors else recipe.risk
-        return replace(recipe, ccp_alpha=alpha, risk=risk)
+        """Return a recipe with what cross-validation chooses by all rows."""
+        return settled(self.rows, recipe, self.threads)
 
     def thresholds_in_numbers(self, threshold: Floats, column: Ints) -> Floats:
         """Convert thresholds between bins into thresholds between numbers."""

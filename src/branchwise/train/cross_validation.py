@@ -1,0 +1,162 @@
+"""Cross-validation of the training rows: it chooses ``ccp_alpha`` and how to split.
+
+Folds are assigned by the contents of rows, so row order does not matter.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from branchwise.data.arrays import Floats
+from branchwise.data.encoded_table import CACHE_SIZE, CacheStore, LRUCache
+from branchwise.engines.memory import Training
+from branchwise.prune import subtrees
+from branchwise.prune.risk import measure_of
+from branchwise.recipe import Recipe, unpruned
+from branchwise.train.hold_out import (
+    PathErrors,
+    Units,
+    assigned,
+    errors_by_node,
+    total_weight,
+)
+from branchwise.train.train import grown
+from branchwise.tree.apply import Walker
+
+#: So many folds.
+_FOLDS = 10
+
+
+def settled(training: Training, recipe: Recipe, threads: int = 1) -> Recipe:
+    """Return a recipe with all that cross-validation is to choose."""
+    if recipe.cross_validate:
+        recipe = choose_recipe(training, recipe, threads)
+    if isinstance(recipe.ccp_alpha, str):
+        alpha = choose_alpha(training, recipe, recipe.ccp_alpha, threads)
+        risk = "errors" if recipe.counts_errors else recipe.risk
+        recipe = replace(recipe, ccp_alpha=alpha, risk=risk)
+    return recipe
+
+
+def _counted(training: Training) -> Training:
+    """Return the rows that count."""
+    counted = training.counted
+    return training if counted.all() else training.take(np.flatnonzero(counted))
+
+
+def _folds(training: Training) -> Iterator[tuple[Training, Training]]:
+    """Yield the rows to grow from and those to test with."""
+    hand = assigned(training, _FOLDS)
+    for fold in range(_FOLDS):
+        aside = training.take(np.flatnonzero(hand == fold))
+        rest = training.take(np.flatnonzero(hand != fold))
+        if aside.data.n_rows and total_weight(rest) > 0:
+            yield rest, aside
+
+
+def candidates(recipe: Recipe) -> list[Recipe]:
+    """Return the recipes that cross-validation chooses among, the usual one first.
+
+    Values in groups, by the criterion of the recipe, or in two groups, by gain and
+    without C4.5's corrections for thresholds; each pruned and, where that is by
+    estimated errors, also not pruned.
+    """
+    groups = replace(recipe, cross_validate=False)
+    two_way = replace(
+        groups,
+        branching="two-way",
+        criterion="gain",
+        quinlan_thresholds=False,
+        average_gain=False,
+    )
+    if recipe.pruning != "error-based":
+        return [groups, two_way]
+    return [groups, two_way, unpruned(groups), unpruned(two_way)]
+
+
+def choose_recipe(training: Training, recipe: Recipe, threads: int = 1) -> Recipe:
+    """Choose a recipe of :func:`candidates` by its errors, or costs, in folds.
+
+    The first one is chosen unless another errs less by more than a standard error of
+    the difference; of several such, the one that errs least.
+    """
+    training = _counted(training)
+    recipes = candidates(recipe)
+    losses: list[list[Floats]] = [[] for _ in recipes]
+    weights: list[Floats] = []
+    for rest, aside in _folds(training):
+        # A tree that is pruned is grown only once.
+        cached = replace(rest, cache=LRUCache(CacheStore(CACHE_SIZE), "fold"))
+        for found, candidate in zip(losses, recipes, strict=True):
+            found.append(_losses(cached, aside, candidate, threads))
+        weights.append(_case_weights(aside))
+    if not weights:
+        return recipes[0]
+    weight = np.concatenate(weights)
+    joined = [np.concatenate(found) for found in losses]
+    gains = [_clear_gain(joined[0] - other, weight) for other in joined[1:]]
+    best = int(np.argmax(gains)) if max(gains) > 0 else -1
+    return recipes[best + 1]
+
+
+def _losses(rest: Training, aside: Training, recipe: Recipe, threads: int) -> Floats:
+    """Grow a tree and return the error, or cost, of every other row."""
+    recipe = settled(rest, recipe, threads)
+    tree = grown(rest, recipe, threads)
+    predicted = Walker(aside.columns, tree, recipe).classify(aside.data)
+    wanted = aside.target.astype(np.intp)
+    costs = 1.0 - np.eye(aside.n_classes)
+    if recipe.costs is not None:
+        # Relative to the largest, so that squares stay finite.
+        costs = np.array(recipe.costs) / max(np.max(recipe.costs), 1.0)
+    loss: Floats = costs[wanted, predicted]
+    return loss
+
+
+def _case_weights(rows: Training) -> Floats:
+    return np.ones(rows.data.n_rows) if rows.weights is None else rows.weights
+
+
+def _clear_gain(difference: Floats, weight: Floats) -> float:
+    """Return a sum of differences that exceeds its standard error; 0 otherwise.
+
+    Sums are exact, so that the order of rows does not matter.
+    """
+    share = weight / weight.max()
+    total = math.fsum((share * difference).tolist())
+    squares = math.fsum((share * difference**2).tolist())
+    variance = max(squares - total**2 / math.fsum(share.tolist()), 0.0)
+    return total if total > math.sqrt(variance) else 0.0
+
+
+def choose_alpha(
+    training: Training, recipe: Recipe, rule: str, threads: int = 1
+) -> float:
+    """Choose the complexity parameter by cross-validation.
+
+    ``rule`` is "best", the alpha with the least error, or "1-se", the largest alpha
+    whose error is within one standard error of that (Breiman et al. 1984, 3.4.3).
+    """
+    training = _counted(training)
+    full = replace(recipe, pruning=None, ccp_alpha=0.0, risk="auto")
+    measure = measure_of(recipe)
+    path = subtrees.pruning_path(grown(training, full, threads), measure)
+    # The interval between two alphas is represented by their geometric mean.
+    alphas_above = np.append(
+        np.sqrt(path.alphas[:-1]) * np.sqrt(path.alphas[1:]), 2 * path.alphas[-1] + 1
+    )
+    total = PathErrors(np.zeros((2, len(alphas_above))))
+    units = Units.of(training, recipe)
+    for rest, aside in _folds(training):
+        tree = grown(rest, full, threads)
+        path_there = subtrees.pruning_path(tree, measure)
+        by_node = errors_by_node(tree, aside, recipe, units)
+        there = PathErrors.along(path_there, tree, by_node)
+        step = np.searchsorted(path_there.alphas, alphas_above, side="right") - 1
+        total.sums += there.sums[:, step]
+        total.n_rows += there.n_rows
+    return float(path.alphas[total.choice(rule)]) if total.n_rows else 0.0

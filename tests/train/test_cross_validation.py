@@ -1,0 +1,183 @@
+"""The choice of groups or two-way splits, pruned or not, by cross-validation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from branchwise import (
+    BaggedTrees,
+    C45Classifier,
+    ParameterError,
+    datasets,
+    fit_tree,
+    grow_by_hand,
+)
+from branchwise.data.encode import learn_columns
+from branchwise.data.frames import open_table
+from branchwise.data.target import learn_target
+from branchwise.engines.memory import Training
+from branchwise.estimators.of_model import to_estimator
+from branchwise.recipe import C45, Recipe
+from branchwise.train.cross_validation import candidates
+from branchwise.train.hold_out import assigned
+
+CHOOSES = replace(C45, branching="groups", cross_validate=True)
+CAR = datasets.load("car")
+
+
+def made(seed, n=300):
+    """Return rows of class yes where exactly two of six categories are u."""
+    rng = np.random.default_rng(seed)
+    X = {name: rng.choice(list("uvw"), n) for name in "abcdef"}
+    hits = sum((X[name] == "u").astype(int) for name in "abcdef")
+    return X, np.where(hits == 2, "yes", "no")
+
+
+def encoded(X, y, weights):
+    columns, data = learn_columns(open_table(X), "from_dtype", None)
+    classes, codes = learn_target(y)
+    return Training(columns, data, codes, len(classes), weights)
+
+
+def permuted(X, order):
+    return {name: cells[order] for name, cells in X.items()}
+
+
+def naive_choice(X, y, recipe, weights=None):
+    """Return the chosen recipe, by whole fits and one row after the other."""
+    recipes = candidates(recipe)
+    hand = assigned(encoded(X, y, weights), 10)
+    weights = np.ones(len(y)) if weights is None else weights
+    classes = sorted(set(y))
+    costs = recipe.costs or 1 - np.eye(len(classes))
+    loss = np.zeros((len(recipes), len(y)))
+    for fold in range(10):
+        rest, aside = np.flatnonzero(hand != fold), np.flatnonzero(hand == fold)
+        for at, one in enumerate(recipes):
+            model = fit_tree(
+                permuted(X, rest),
+                y[rest],
+                one,
+                sample_weight=weights[rest],
+                classes=classes,
+            )
+            for row in aside:
+                wanted = classes.index(y[row])
+                got = model.predict({name: cells[row] for name, cells in X.items()})
+                loss[at, row] = costs[wanted][classes.index(got[0])]
+    best, least = 0, 0.0
+    for at in range(1, len(recipes)):
+        gain = loss[0] - loss[at]
+        total = (weights * gain).sum()
+        spread = (weights * gain**2).sum() - total**2 / weights.sum()
+        if total > np.sqrt(spread) and total > least + 1e-9:
+            best, least = at, total
+    return recipes[best]
+
+
+COSTS = ((0, 1), (5, 0))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_choice_is_that_of_whole_fits(seed):
+    X, y = made(seed)
+    recipe = CHOOSES if seed != 2 else replace(CHOOSES, costs=COSTS)
+    weights = None
+    if seed == 1:
+        weights = np.random.default_rng(seed).integers(1, 4, len(y)).astype(float)
+    model = fit_tree(X, y, recipe, sample_weight=weights)
+    chosen = naive_choice(X, y, recipe, weights)
+    assert model.recipe == chosen
+    assert model.tree == fit_tree(X, y, chosen, sample_weight=weights).tree
+
+
+def test_different_tables_have_different_choices():
+    recipes = [fit_tree(*made(seed), CHOOSES).recipe for seed in range(8)]
+    assert {one.branching for one in recipes} == {"groups", "two-way"}
+    assert {one.pruning for one in recipes} == {"error-based", None}
+
+
+def test_the_order_of_rows_does_not_matter():
+    X, y = made(3)
+    order = np.random.default_rng(0).permutation(len(y))
+    weights = np.random.default_rng(1).random(len(y)) + 0.5
+    one = fit_tree(X, y, CHOOSES, sample_weight=weights)
+    other = fit_tree(
+        permuted(X, order), y[order], CHOOSES, sample_weight=weights[order]
+    )
+    assert one.to_bytes() == other.to_bytes()
+
+
+def test_rows_without_weight_do_not_count():
+    X, y = made(4)
+    noise = made(5)[0]
+    both = {name: np.concatenate([X[name], noise[name]]) for name in X}
+    labels = np.concatenate([y, y[::-1]])
+    weights = np.repeat([1.0, 0.0], len(y))
+    one = fit_tree(X, y, CHOOSES, sample_weight=np.ones(len(y)))
+    other = fit_tree(both, labels, CHOOSES, sample_weight=weights)
+    assert one.recipe == other.recipe
+    assert one.tree.column.tolist() == other.tree.column.tolist()
+
+
+def test_car_has_fewer_errors():
+    groups = C45Classifier(group_values=True).fit(CAR.X, CAR.y)
+    chosen = C45Classifier(group_values=True, cross_validate=True).fit(CAR.X, CAR.y)
+    assert chosen.model_.recipe.branching == "two-way"
+    assert not chosen.model_.recipe.cross_validate
+    assert chosen.score(CAR.X, CAR.y) > groups.score(CAR.X, CAR.y)
+
+
+def test_few_rows_stay_with_groups():
+    model = fit_tree({"a": ["x"]}, ["no"], CHOOSES)
+    assert model.recipe == candidates(CHOOSES)[0]
+    two = fit_tree({"a": ["x", "y"]}, [0, 1], CHOOSES, sample_weight=[0, 1])
+    assert two.recipe.branching == "groups"
+
+
+def test_other_pruning_is_left_as_it_is():
+    found = candidates(replace(CHOOSES, pruning=None, collapse=False))
+    assert [one.branching for one in found] == ["groups", "two-way"]
+    priced = replace(
+        CHOOSES, pruning="cost-complexity", ccp_alpha="best", collapse=False
+    )
+    chosen = fit_tree(*made(2), priced).recipe
+    assert chosen.pruning == "cost-complexity"
+    assert isinstance(chosen.ccp_alpha, float)
+
+
+def test_costs_in_growth_are_kept():
+    recipe = replace(CHOOSES, costs=COSTS, costs_in="growth")
+    chosen = fit_tree(*made(1), recipe).recipe
+    assert (chosen.costs, chosen.costs_in) == (recipe.costs, "growth")
+    assert not chosen.cross_validate
+
+
+def test_an_estimator_of_a_two_way_tree_would_choose_again():
+    chosen = C45Classifier(group_values=True, cross_validate=True).fit(CAR.X, CAR.y)
+    again = to_estimator(chosen.model_)
+    assert again.cross_validate
+    assert again.group_values
+
+
+def test_growing_by_hand_chooses_the_same():
+    session = grow_by_hand(CAR.X, CAR.y, CHOOSES)
+    session.grow("/")
+    assert session.model.tree == fit_tree(CAR.X, CAR.y, CHOOSES).tree
+
+
+def test_what_does_not_go_together(tmp_path):
+    with pytest.raises(ParameterError, match="has no effect unless branching is"):
+        Recipe(cross_validate=True)
+    with pytest.raises(ParameterError, match="cross_validate must be"):
+        C45Classifier(cross_validate="best").fit(CAR.X, CAR.y)
+    tree = C45Classifier(group_values=True, cross_validate=True)
+    with pytest.raises(ParameterError, match="is for single trees"):
+        BaggedTrees(estimator=tree, n_estimators=2).fit(CAR.X, CAR.y)
+    path = tmp_path / "rows.csv"
+    path.write_text("a,y\nx,1\nz,2\n", encoding="utf-8")
+    with pytest.raises(ParameterError, match="cross_validate=True needs the rows in"):
+        fit_tree(path, "y", CHOOSES, engine="chunked")
