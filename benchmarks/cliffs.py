@@ -75,6 +75,20 @@ class CliffWorkloads:
             at_most=4,
         )
 
+    def track_cliffs_of_learned_sides(self) -> list[Line]:
+        """Grow in two branches with gaps whose side is learned."""
+        two_way = {"criterion": "gini", "branching": "two-way"}
+        gaps = planted(self.rows, 20, missing=0.03)
+        return self._against_the_first(
+            {
+                "two-way": _fit(self.tables["A"], **two_way),
+                "two-way, 3 % missing, learned": _fit(
+                    gaps, missing="learned", **two_way
+                ),
+            },
+            at_most=4,
+        )
+
     def _whole(self) -> Any:
         return np.random.default_rng(0).integers(1, 3, self.rows).astype(float)
 

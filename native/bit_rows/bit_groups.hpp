@@ -17,7 +17,7 @@
 
 #include "bit_rows/bit_halves.hpp"
 #include "bit_rows/bit_impurity.hpp"
-#include "core/categories.hpp"
+#include "core/learned_groups.hpp"
 
 namespace branchwise {
 
@@ -31,11 +31,13 @@ class BitGroups {
           layout_(layout),
           classes_(size_t(problem.n_classes)),
           line_(layout.n_pairs() * 128),
+          learned_(problem.missing == Policy::learned),
           bounded_(problem.takes_largest_gain()),
           plain_(ValueHalves::serve(problem)),
           halver_(problem),
           entropy_(impurities),
           grouper_(problem, impurities),
+          learned_grouper_(problem, impurities),
           table_(layout, classes_) {
         candidates_.resize(layout.n_columns());
         bounds_.resize(layout.n_columns());
@@ -73,7 +75,7 @@ class BitGroups {
 
     // Group the values of a column, each of which has rows of one class, the node two.
     void group_pure(const BitNode& node, size_t j, const ValueTable& table) {
-        if (has_missing(j, table)) return group_values(node, j, table);
+        if (!learned_ && has_missing(j, table)) return group_values(node, j, table);
         const size_t c = node.classes[0];
         bool first = false, any = false;  // whether those of the first class come first
         for (size_t v = 0; v < layout_[j].values; ++v) {
@@ -86,7 +88,8 @@ class BitGroups {
         }
     }
 
-    // The branch of every value of the chosen column, missing values being in the last.
+    // The branch of every value of the chosen column, missing values being in the last, or in that
+    // which is learned.
     const uint8_t* branch_of() const { return branch_of_; }
 
     // Add up the values of every branch of the chosen column; returns how many there are.
@@ -228,20 +231,22 @@ class BitGroups {
         std::sort(hopeful_.begin(), hopeful_.end());
     }
 
-    // Rows without a value have a branch of their own, which makes three.
+    // Rows without a value join a half, or have a branch of their own, which makes three.
     template <typename Count>
     Halves halve(const BitNode& node, size_t j, const Count* counts) {
         const Field& field = layout_[j];
         const Count* of_last = counts + line_ + field.first_bit();
         const Count* sizes = of_last + line_;
-        if (tells_missing(j) && std::accumulate(sizes, sizes + field.values - 1, 0u) < node.n) {
+        const bool joining = learned_ && tells_missing(j);
+        if (tells_missing(j) && !joining &&
+            std::accumulate(sizes, sizes + field.values - 1, 0u) < node.n) {
             const Candidate candidate = score(node, j, counts);
             Halves found;
             if (candidate.drop >= 0) found.drop = candidate.score * node.scale.total;
             return found;
         }
         const uint32_t n_of_last = node.counts_of_class[1];
-        const size_t n_values = halver_.read(field, sizes, of_last, node.n, n_of_last);
+        const size_t n_values = halver_.read(field, joining, sizes, of_last, node.n, n_of_last);
         const double less = double(node.impurity) * impurities_.unit() *
                             corrected_share(problem_, n_values, double(node.n));
         return halver_.best(node.n, n_of_last, noise(node), less);
@@ -318,28 +323,41 @@ class BitGroups {
     }
 
     void group_values(const BitNode& node, size_t j, const ValueTable& table) {
-        const size_t n_values = layout_[j].values;
+        const size_t last = layout_[j].values - 1;
         const bool missing = has_missing(j, table);
-        uint32_t n_known = node.n;
-        std::copy_n(node.counts_of_class.begin(), classes_, known_.begin());
-        if (missing) {
-            n_known -= table.sizes[n_values - 1];
-            for (size_t c = 0; c < classes_; ++c)
-                known_[c] -= table.cells[(n_values - 1) * classes_ + c];
-        }
+        const uint32_t n_missing = missing ? table.sizes[last] : 0;
         values_.clear();
-        for (uint32_t v = 0; v < n_values - missing; ++v)
+        for (uint32_t v = 0; v < last + !missing; ++v)
             if (table.sizes[v])
                 values_.add(v, &table.cells[v * classes_], classes_, table.sizes[v],
                             table.sizes[v]);
-        const int64_t outside =
-            impurities_.x_log2_x(node.n) - impurities_.x_log2_x(node.n - n_known);
-        const auto& group =
-            grouper_.group(values_, impurity(known_.data(), n_known), outside, node.scale);
-        for (size_t i = 0; i < group.size(); ++i) branch_of_[values_.codes[i]] = uint8_t(group[i]);
+        if (missing) {
+            const uint32_t* cells = &table.cells[last * classes_];
+            missing_.assign(cells, cells + classes_);
+        }
+        if (missing && learned_) return group_with_missing(node, last, n_missing);
+        for (size_t c = 0; c < classes_; ++c)
+            known_[c] = node.counts_of_class[c] - (missing ? missing_[c] : 0);
+        const int64_t outside = impurities_.x_log2_x(node.n) - impurities_.x_log2_x(n_missing);
+        const auto& group = grouper_.group(values_, impurity(known_.data(), node.n - n_missing),
+                                           outside, node.scale);
+        set_branches(group);
         if (missing)
-            branch_of_[n_values - 1] =
+            branch_of_[last] =
                 uint8_t(group.empty() ? 0 : 1 + *std::max_element(group.begin(), group.end()));
+    }
+
+    // The same with missing rows in the group that is learned.
+    void group_with_missing(const BitNode& node, size_t last, uint32_t n_missing) {
+        int32_t missing_to = stop_here;
+        set_branches(learned_grouper_.group(values_, {&missing_, n_missing, double(n_missing)},
+                                            node.impurity, impurities_.x_log2_x(node.n), node.scale,
+                                            missing_to));
+        branch_of_[last] = uint8_t(std::max(missing_to, 0));
+    }
+
+    void set_branches(const std::vector<uint32_t>& group) {
+        for (size_t i = 0; i < group.size(); ++i) branch_of_[values_.codes[i]] = uint8_t(group[i]);
     }
 
     const Problem& problem_;
@@ -347,11 +365,13 @@ class BitGroups {
     const BitLayout& layout_;
     const size_t classes_;
     const size_t line_;
+    const bool learned_;  // missing rows join a group
     const bool bounded_;  // whether columns have bounds
     const bool plain_;    // and groups scores as plain numbers
     ValueHalves halver_;
     const BitEntropy entropy_;
     Grouper<uint32_t> grouper_;
+    LearnedGrouper<uint32_t> learned_grouper_;
 
     // Of the chosen column.
     uint8_t branch_of_[Field::most_values] = {};
@@ -364,7 +384,7 @@ class BitGroups {
     std::tuple<std::vector<float>, std::vector<double>> squares_;  // by bit, divided by its rows
     ValueTable table_;
     Values<uint32_t> values_;
-    std::vector<uint32_t> known_;  // by class
+    std::vector<uint32_t> known_, missing_;  // by class
 };
 
 }  // namespace branchwise

@@ -1,6 +1,7 @@
 // The fast representation: rows as one-hot bits, counted by positional popcount.
 //
-// It serves rows that count as one and have only categories (missing being one).
+// It serves rows that count as one and have only categories, missing being one: rows that lack a
+// value are a branch, or join that which is learned.
 // Within a node, rows are sorted by class, so the label needs no space and the weight
 // of (value, class) is the number of set bits in one position of one segment.
 //
@@ -57,7 +58,9 @@ class BitGrower : public Grower {
         for (const Column& column : problem.columns) {
             if (column.numeric || column.width != 1 || column.n_codes > most_values + 1)
                 return false;
-            if (column.has_missing && problem.missing != Policy::branch) return false;
+            if (column.has_missing && problem.missing != Policy::branch &&
+                problem.missing != Policy::learned)
+                return false;
             const uint32_t count = column.n_codes - (column.has_missing ? 0 : 1);
             if (count > most_values) return false;
             values.push_back(count);
@@ -86,6 +89,7 @@ class BitGrower : public Grower {
           buffers_(buffers),
           classes_(width_),
           grouped_(problem.branching != Branching::values),
+          learned_(problem.missing == Policy::learned),
           layout_(values),
           stride_(layout_.n_pairs() * 2),
           line_(stride_ * 64),
@@ -258,8 +262,9 @@ class BitGrower : public Grower {
         draws_.begin(job.key);
         for (uint32_t j : draws_.next()) {
             if (!below.alive.has(j)) continue;
-            if (tells_missing(j)) return false;  // which may have a third branch
-            const size_t n_values = halver_.read(layout_[j], members_, job.members);
+            const bool joining = tells_missing(j);
+            if (joining && !learned_) return false;  // which may have a third branch
+            const size_t n_values = halver_.read(layout_[j], joining, members_, job.members);
             if (n_values < 2) {
                 below.alive.drop(j);
                 continue;
@@ -293,8 +298,9 @@ class BitGrower : public Grower {
                           std::vector<Job>& stack) {
         const uint64_t right = members_.with_values(layout_[j], job.members, halves.second);
         const uint64_t rows[2] = {job.members & ~right, right};
-        values_of_branch_[0] = halves.first;
-        values_of_branch_[1] = halves.second;
+        const uint64_t missing = tells_missing(j) ? layout_[j].last : 0;
+        values_of_branch_[0] = halves.first & ~missing;
+        values_of_branch_[1] = halves.second & ~missing;
         n_branches_ = 2;
         for (size_t b = 0; b < 2; ++b) {
             branches_[b] = b;
@@ -306,7 +312,10 @@ class BitGrower : public Grower {
         }
         below.depth = job.depth + 1;
         const int64_t first = add_nodes(n_branches_);
-        record_split_on(job, j, false, first);
+        const int32_t missing_to = halves.first & missing    ? 0
+                                   : halves.second & missing ? 1
+                                                             : stop_here;
+        record_split_on(job, j, missing_to, first);
         record_children(job, below, first, false, stack);
     }
 
@@ -346,13 +355,22 @@ class BitGrower : public Grower {
         open.each(layout_.n_columns(), [&](size_t j) {
             const Field& field = layout_[j];
             const Count* sizes = counts + classes_ * line_ + field.first_bit();
-            if (popcount::is_constant(sizes, field.values - 1, node.n))
+            if (is_constant(j, sizes, node.n))
                 below.alive.drop(j);
             else
                 columns_.push_back(uint32_t(j));
             return true;
         });
         return groups_.best_column(node, columns_, counts);
+    }
+
+    // Whether a column can tell no rows apart, at a node and below. Missing rows that join others
+    // are not told from these.
+    template <typename Count>
+    bool is_constant(size_t j, const Count* sizes, uint32_t n) const {
+        const size_t last = layout_[j].values - 1;
+        if (!learned_ || !tells_missing(j)) return popcount::is_constant(sizes, last, n);
+        return std::count_if(sizes, sizes + last, [](Count size) { return size > 0; }) < 2;
     }
 
     // A line of counts for every class that the node has, and one for all classes.
@@ -385,11 +403,15 @@ class BitGrower : public Grower {
         below.depth = job.depth + 1;
         below.side = 1 - job.side;
         const size_t missing = problem_.columns[j].missing_code();
-        const bool own = tells_missing(j) && table_.sizes[missing] > 0;
+        const bool some_missing = tells_missing(j) && table_.sizes[missing] > 0;
+        const bool own = some_missing && !learned_;
         find_branches(layout_[j].values);
         if (grouped_) gather_branches(j);
         const int64_t first = add_nodes(n_branches_);
-        record_split_on(job, j, own, first);
+        const int32_t missing_branch = own            ? int32_t(n_branches_) - 1
+                                       : some_missing ? groups_.branch_of()[missing]
+                                                      : stop_here;
+        record_split_on(job, j, missing_branch, first);
         const BranchOfRow branch_of_row{layout_[j], grouped_ ? groups_.branch_of() : nullptr};
         if (job.members) members_.divide(branch_of_row, job.members, members_of_branch_);
 
@@ -456,16 +478,17 @@ class BitGrower : public Grower {
         std::fill_n(values_of_branch_, n_branches_, 0);
         for (size_t i = 0; i < n_branches_; ++i)
             values_of_branch_[branch_of[branches_[i]]] |= uint64_t(1) << branches_[i];
+        if (learned_ && tells_missing(j))  // in a branch of others
+            for (size_t i = 0; i < n_branches_; ++i) values_of_branch_[i] &= layout_[j].mask;
         n_branches_ = groups_.gather(layout_[j], table_);
         for (size_t branch = 0; branch < n_branches_; ++branch) branches_[branch] = branch;
     }
 
-    void record_split_on(const Job& job, size_t j, bool own, int64_t first) {
+    void record_split_on(const Job& job, size_t j, int32_t missing_branch, int64_t first) {
         const bool tested = problem_.missing == Policy::largest ||
                             problem_.missing == Policy::learned ||
                             problem_.unseen == Policy::largest;
         const int32_t largest = tested ? largest_of_branches() : stop_here;
-        const int32_t missing_branch = own ? int32_t(n_branches_) - 1 : stop_here;
         Split split;
         split.column = int32_t(j);
         split.missing_to = missing_route(problem_, largest, missing_branch);
@@ -504,6 +527,7 @@ class BitGrower : public Grower {
     Buffers& buffers_;
     const size_t classes_;
     const bool grouped_;  // values may share a branch
+    const bool learned_;  // and missing rows one of these
     const BitLayout layout_;
     const size_t stride_;  // words of a row, an even number
     const size_t line_;    // counters for the bits of a row

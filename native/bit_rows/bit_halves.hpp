@@ -2,6 +2,10 @@
 //
 // In the order of how many of their rows are of the last class, the best halves are a first part
 // and the rest. Plain numbers tell which part it is, unless another is as good but for rounding.
+//
+// Missing rows that join either half are like a value more, but not a half of their own. So parts
+// are tried with them on either side. Where they had better be a half of their own, the best that
+// is left may have a single value against the rest, as in core/learned_groups.hpp.
 
 #pragma once
 
@@ -18,7 +22,7 @@ namespace branchwise {
 // A column whose values are divided in two.
 struct Halves {
     double drop = no_score;  // what that takes away, less the correction, in units of weight
-    uint64_t first = 0;      // the values of the first half, which has the first value
+    uint64_t first = 0;      // the values of the first half, which has the first known value
     uint64_t second = 0;     // and those of the other
     bool sure = false;       // no other halves are as good
 };
@@ -45,31 +49,36 @@ class ValueHalves {
     }
 
     // Take in the values of a column: all rows of each but the last, and those of the last class.
-    // Returns how many values have rows.
+    // Returns how many values have rows. `joining`: the last value is that of missing rows, which
+    // join a half and do not count as a value.
     template <typename Count>
-    size_t read(const Field& field, const Count* sizes, const Count* of_last, uint32_t n,
-                uint32_t n_of_last) {
+    size_t read(const Field& field, bool joining, const Count* sizes, const Count* of_last,
+                uint32_t n, uint32_t n_of_last) {
         begin();
         for (uint32_t v = 0; v + 1 < field.values; ++v) {
             add(v, sizes[v], of_last[v]);
             n -= sizes[v];
             n_of_last -= of_last[v];
         }
-        add(field.values - 1, n, n_of_last);
+        add_last(field, joining, n, n_of_last);
         return n_values_;
     }
 
     // The same of a set of rows.
-    size_t read(const Field& field, const Members& members, uint64_t rows) {
+    size_t read(const Field& field, bool joining, const Members& members, uint64_t rows) {
         begin();
-        members.each_value(field, rows, [&](uint32_t value, uint64_t those) {
+        const uint64_t last = members.each_value(field, rows, [&](uint32_t value, uint64_t those) {
             add(value, size_of(those), size_of(those & members.of_class(1)));
         });
+        add_last(field, joining, size_of(last), size_of(last & members.of_class(1)));
         return n_values_;
     }
 
-    // Whether every value has rows of one class only.
-    bool is_pure() const { return !mixed_; }
+    // Whether every value has rows of one class only, and known ones have rows of both.
+    bool is_pure() const {
+        const uint64_t known = seen_ & ~missing_, known_of_last = of_last_ & ~missing_;
+        return !mixed_ && known_of_last && known != known_of_last;
+    }
     Halves pure() const {
         const bool last_first = of_last_ & (seen_ & (~seen_ + 1));
         Halves found;
@@ -83,20 +92,40 @@ class ValueHalves {
     // and n take away 2 (l N - n L)^2 / (L (N - L) N); `less` is subtracted.
     Halves best(double n, double of_last, double noise, double less) {
         sort();
-        double best = no_score, second = no_score, n_left = 0, last_left = 0;
-        uint64_t left = 0, best_left = 0;
-        for (size_t i = 0; i + 1 < n_values_; ++i) {
-            const uint64_t value = sorted_[i] & value_mask;
-            n_left += values_[value].size;
-            last_left += values_[value].of_last;
-            left |= uint64_t(1) << value;
-            if (std::min(n_left, n - n_left) < fewest_) continue;
-            const double apart = last_left * n - n_left * of_last;
-            const double score = apart * apart / (n_left * (n - n_left));
+        double best = no_score, second = no_score;
+        uint64_t best_left = 0;
+        const auto score_of = [&](const Value& side) {
+            const double apart = side.of_last * n - side.size * of_last;
+            return apart * apart / (side.size * (n - side.size));
+        };
+        const auto consider = [&](uint64_t left, const Value& side) {
+            if (std::min(side.size, n - side.size) < fewest_) return;
+            const double score = score_of(side);
             second = std::max(second, std::min(best, score));
             best_left = score > best ? left : best_left;
             best = std::max(best, score);
+        };
+        const auto consider_both = [&](uint64_t left, const Value& side) {
+            consider(left, side);
+            consider(left | missing_, side + of_missing_);
+        };
+        uint64_t left = 0;
+        Value side{0, 0};
+        for (size_t i = 0; i + 1 < n_values_; ++i) {
+            const uint64_t value = sorted_[i] & value_mask;
+            side = side + values_[value];
+            left |= uint64_t(1) << value;
+            if (missing_)
+                consider_both(left, side);
+            else
+                consider(left, side);
         }
+        // The first and the last value alone have been considered.
+        if (missing_ && (fewest_ > 1 || score_of(of_missing_) > best))
+            for (size_t i = 1; i + 1 < n_values_; ++i) {
+                const uint64_t value = sorted_[i] & value_mask;
+                consider_both(uint64_t(1) << value, values_[value]);
+            }
         const double drop = 2 * best / n;
         const bool first_on_left = best_left & (seen_ & (~seen_ + 1));
         Halves found;
@@ -112,6 +141,10 @@ class ValueHalves {
 
     struct Value {
         double size, of_last;
+
+        Value operator+(const Value& other) const {
+            return {size + other.size, of_last + other.of_last};
+        }
     };
 
     static uint32_t size_of(uint64_t rows) { return uint32_t(__builtin_popcountll(rows)); }
@@ -119,7 +152,7 @@ class ValueHalves {
     void begin() {
         n_values_ = 0;
         mixed_ = false;
-        seen_ = of_last_ = 0;
+        seen_ = of_last_ = missing_ = 0;
     }
 
     // Without a branch: which values have rows is anybody's guess.
@@ -129,6 +162,16 @@ class ValueHalves {
         n_values_ += size > 0;
         mixed_ |= (of_last > 0) & (of_last < size);
         seen_ |= uint64_t(size > 0) << value;
+        of_last_ |= uint64_t(of_last > 0) << value;
+    }
+
+    void add_last(const Field& field, bool joining, uint32_t size, uint32_t of_last) {
+        const uint32_t value = field.values - 1;
+        if (!joining) return add(value, size, of_last);
+        of_missing_ = {double(size), double(of_last)};
+        missing_ = uint64_t(size > 0) << value;
+        mixed_ |= (of_last > 0) & (of_last < size);
+        seen_ |= missing_;
         of_last_ |= uint64_t(of_last > 0) << value;
     }
 
@@ -166,6 +209,8 @@ class ValueHalves {
     size_t n_values_ = 0;
     bool mixed_ = false;
     uint64_t seen_ = 0, of_last_ = 0;        // values that have rows, and rows of the last class
+    uint64_t missing_ = 0;                   // that of rows which join a half, if there are any
+    Value of_missing_{0, 0};                 // and those
     Value values_[Field::most_values];       // by value
     uint64_t keys_[Field::most_values + 1];  // of those with rows
     uint64_t sorted_[Field::most_values];

@@ -39,15 +39,16 @@ class Members {
 
     uint64_t of_class(size_t c) const { return of_class_[c]; }
 
-    // visit(value, rows) for the rows of every value of a column.
+    // visit(value, rows) for the rows of every value of a column but the last, whose rows are
+    // returned.
     template <typename Visit>
-    void each_value(const Field& field, uint64_t rows, const Visit& visit) const {
+    uint64_t each_value(const Field& field, uint64_t rows, const Visit& visit) const {
         const uint64_t* sets = &of_bit_[field.first_bit()];
         for (uint32_t v = 0; v + 1 < field.values; ++v) {
             visit(v, sets[v] & rows);
             rows &= ~sets[v];
         }
-        visit(field.values - 1, rows);
+        return rows;
     }
 
     // The rows that have one of some values.

@@ -18,6 +18,7 @@ class PureColumns {
         : problem_(problem),
           layout_(layout),
           stride_(layout.n_pairs() * 2),
+          learned_(problem.missing == Policy::learned),
           serve_(problem.takes_largest_gain() && problem.branching != Branching::groups &&
                  std::max({problem.cases_in_leaf, problem.cases_in_branch,
                            problem.weight_in_leaf}) <= 1) {}
@@ -46,6 +47,7 @@ class PureColumns {
                 n_classes += of_class[v] > 0;
                 left_of_class -= of_class[v];
             }
+            if (is_joined(j) && left_of_class == node.counts_of_class[c]) return false;
             n_classes += left_of_class > 0;
         }
         if (n_classes != n_values + (left > 0)) return false;
@@ -67,7 +69,7 @@ class PureColumns {
                 for (uint64_t left = pure[k]; left; left &= left - 1) {
                     const size_t j =
                         layout_.column_of_bit(pair * 128 + size_t(k * 64 + __builtin_ctzll(left)));
-                    if (j >= first || !is_uncorrected(rows, node, j)) continue;
+                    if (j >= first || !is_best(rows, node, j)) continue;
                     if (layout_.in_order()) return j;
                     first = j;
                 }
@@ -86,7 +88,7 @@ class PureColumns {
                 for (uint64_t left = pure[k]; left; left &= left - 1) {
                     const size_t j =
                         layout_.column_of_bit(pair * 128 + size_t(k * 64 + __builtin_ctzll(left)));
-                    if (is_uncorrected(rows, node, j)) found.add(j);
+                    if (is_best(rows, node, j)) found.add(j);
                 }
         }
         return found;
@@ -101,6 +103,26 @@ class PureColumns {
     }
 
     bool tells_missing(size_t j) const { return layout_[j].values == problem_.columns[j].n_codes; }
+
+    // Whether missing rows join known ones: the last value is not a branch of its own.
+    bool is_joined(size_t j) const { return learned_ && tells_missing(j); }
+
+    // Whether a column whose values are pure is as good as any.
+    bool is_best(const uint64_t* rows, const BitNode& node, size_t j) const {
+        return is_uncorrected(rows, node, j) && (!is_joined(j) || divides_known(rows, node, j));
+    }
+
+    // Whether each class of the node has rows of which a column is known.
+    bool divides_known(const uint64_t* row, const BitNode& node, size_t j) const {
+        const Field& field = layout_[j];
+        for (size_t c : node.classes) {
+            uint64_t known = 0;
+            for (uint32_t i = 0; i < node.counts_of_class[c]; ++i, row += stride_)
+                known |= row[field.word] >> field.shift & field.mask;
+            if (!known) return false;
+        }
+        return true;
+    }
 
     // Whether a column has so few values that nothing is subtracted.
     bool is_uncorrected(const uint64_t* rows, const BitNode& node, size_t j) const {
@@ -137,6 +159,7 @@ class PureColumns {
     const Problem& problem_;
     const BitLayout& layout_;
     const size_t stride_;
+    const bool learned_;
     const bool serve_;
 };
 

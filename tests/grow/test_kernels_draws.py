@@ -144,6 +144,18 @@ def check_bit_rows(seeds, monkeypatch):
         same_classes(problem, drawn, shared_out(seed, monkeypatch), seed)
 
 
+def with_gaps(columns, data, rng):
+    """Return a table with missing values, which are the last value of a column."""
+    columns = [replace(column, has_missing=True) for column in columns]
+    share = float(rng.choice([0.03, 0.2, 0.6]))
+    lost = [rng.random(data.n_rows) < share for _ in columns]
+    cells = tuple(
+        np.where(gone, column.missing_code, cells).astype(np.uint8)
+        for column, cells, gone in zip(columns, data.data, lost, strict=True)
+    )
+    return columns, Columns(data.n_rows, cells)
+
+
 def halves_problem(seed):
     """Two classes by Gini in two branches: values are halved as plain numbers."""
     columns, data, labels, _, grid, _ = bit_rows_problem(seed)
@@ -152,17 +164,13 @@ def halves_problem(seed):
     if rng.random() < 0.3:  # rows that are alike, so that splits tie
         cells = tuple(cells % 3 for cells in data.data)
         data = Columns(data.n_rows, cells)
-    if rng.random() < 0.3:  # the last value is that of missing ones
-        columns = [replace(column, has_missing=True) for column in columns]
-        lost = [rng.random(data.n_rows) < 0.2 for _ in columns]
-        cells = tuple(
-            np.where(gone, column.missing_code, cells).astype(np.uint8)
-            for column, cells, gone in zip(columns, data.data, lost, strict=True)
-        )
-        data = Columns(data.n_rows, cells)
+    missing = "branch"
+    if rng.random() < 0.5:
+        columns, data = with_gaps(columns, data, rng)
+        missing = str(rng.choice(["branch", "learned"]))
     recipe = replace(
         CART,
-        missing="branch",
+        missing=missing,  # type: ignore[arg-type]
         min_samples_leaf=int(rng.choice([1, 1, 1, 3])),
         min_gain=float(rng.choice([0, 0, 0, 0.01])),
     )
@@ -173,6 +181,24 @@ def check_halves(seeds, monkeypatch):
     for seed in seeds:
         problem = halves_problem(seed)
         drawn = random_draws(np.random.default_rng([seed, 5]), len(problem[0]), False)
+        same_classes(problem, drawn, shared_out(seed, monkeypatch), seed)
+
+
+def check_learned_sides(seeds, monkeypatch):
+    """Bit rows whose missing values join a branch, with and without draws."""
+    for seed in seeds:
+        columns, data, labels, n_classes, grid, _ = bit_rows_problem(seed)
+        rng = np.random.default_rng([seed, 7])
+        columns, data = with_gaps(columns, data, rng)
+        recipe = replace(
+            CART,
+            missing="learned",
+            criterion=str(rng.choice(["gini", "gini", "gain", "gain_ratio"])),
+            min_samples_leaf=int(rng.choice([1, 1, 3])),
+            unseen=str(rng.choice(["largest", "branch"])),  # type: ignore[arg-type]
+        )
+        problem = columns, data, labels, n_classes, grid, recipe
+        drawn = random_draws(rng, len(columns), False) if seed % 2 else None
         same_classes(problem, drawn, shared_out(seed, monkeypatch), seed)
 
 
@@ -189,6 +215,7 @@ CHECKS = [
     check_numbers,
     check_bit_rows,
     check_halves,
+    check_learned_sides,
     check_random_splits_of_classes,
     check_random_splits_of_numbers,
 ]
