@@ -59,7 +59,7 @@ class BitGroups {
                 bound_columns(node, counts);
             if (plain) {
                 halve_columns(node, counts);
-                if (hopeful_.size() == 1 && halves_[hopeful_[0]].sure && problem_.min_gain <= 0) {
+                if (first_is_best(node)) {
                     group_halves(halves_[hopeful_[0]]);
                     return hopeful_[0];
                 }
@@ -229,6 +229,15 @@ class BitGroups {
         };
         hopeful_.erase(std::remove_if(hopeful_.begin(), hopeful_.end(), hopeless), hopeful_.end());
         std::sort(hopeful_.begin(), hopeful_.end());
+    }
+
+    // Whether the first of the columns that are left is the best, by plain numbers alone.
+    bool first_is_best(const BitNode& node) const {
+        if (hopeful_.empty() || problem_.min_gain > 0) return false;
+        const Halves& first = halves_[hopeful_[0]];
+        return first.sure && std::all_of(hopeful_.begin() + 1, hopeful_.end(), [&](uint32_t j) {
+                   return ValueHalves::are_equal(first, halves_[j], node.n);
+               });
     }
 
     // Rows without a value join a half, or have a branch of their own, which makes three.

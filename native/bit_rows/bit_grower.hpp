@@ -276,6 +276,7 @@ class BitGrower : public Grower {
             }
             const Halves found =
                 halver_.best(n, of_last, noise, less > 0 ? less * impurity_of(job) : 0);
+            if (ValueHalves::are_equal(best, found, n)) continue;  // the first is taken
             second = std::max(second, std::min(best.drop, found.drop));
             if (found.drop <= best.drop) continue;
             best = found;
