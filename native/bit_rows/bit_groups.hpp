@@ -114,7 +114,9 @@ class BitGroups {
 
   private:
     // Whether values are halved as plain numbers.
-    bool is_plain(const BitNode& node) const { return plain_ && node.n < ValueHalves::most_rows; }
+    bool is_plain(const BitNode& node) const {
+        return plain_ && halver_.serves(node.n, node.classes.size(), noise(node));
+    }
 
     bool tells_missing(size_t j) const { return layout_[j].values == problem_.columns[j].n_codes; }
     bool has_missing(size_t j, const ValueTable& table) const {
@@ -207,7 +209,7 @@ class BitGroups {
         std::swap(hopeful_[first], hopeful_[top]);
     }
 
-    // ---- two classes, by gini, as plain numbers ---------------------------------
+    // ---- two classes at a node, by gini, as plain numbers -----------------------
 
     // Leave the columns that may be the best.
     template <typename Count>
@@ -244,21 +246,28 @@ class BitGroups {
     template <typename Count>
     Halves halve(const BitNode& node, size_t j, const Count* counts) {
         const Field& field = layout_[j];
-        const Count* of_last = counts + line_ + field.first_bit();
-        const Count* sizes = of_last + line_;
+        const size_t last_class = node.classes.back();
+        const Count* of_last = counts + last_class * line_ + field.first_bit();
+        const Count* sizes = counts + classes_ * line_ + field.first_bit();
         const bool joining = learned_ && tells_missing(j);
         if (tells_missing(j) && !joining &&
-            std::accumulate(sizes, sizes + field.values - 1, 0u) < node.n) {
-            const Candidate candidate = score(node, j, counts);
-            Halves found;
-            if (candidate.drop >= 0) found.drop = candidate.score * node.scale.total;
-            return found;
-        }
-        const uint32_t n_of_last = node.counts_of_class[1];
+            std::accumulate(sizes, sizes + field.values - 1, 0u) < node.n)
+            return halve_exactly(node, j, counts);
+        const uint32_t n_of_last = node.counts_of_class[last_class];
         const size_t n_values = halver_.read(field, joining, sizes, of_last, node.n, n_of_last);
         const double less = double(node.impurity) * impurities_.unit() *
                             corrected_share(problem_, n_values, double(node.n));
-        return halver_.best(node.n, n_of_last, noise(node), less);
+        const Halves found = halver_.best(node.n, n_of_last, noise(node), less);
+        return found.plain ? found : halve_exactly(node, j, counts);
+    }
+
+    // What groups take away by their exact score, but not which they are.
+    template <typename Count>
+    Halves halve_exactly(const BitNode& node, size_t j, const Count* counts) {
+        const Candidate candidate = score(node, j, counts);
+        Halves found;
+        if (candidate.drop >= 0) found.drop = candidate.score * node.scale.total;
+        return found;
     }
 
     // ---- exact scores -----------------------------------------------------------

@@ -104,7 +104,7 @@ class BitGrower : public Grower {
         large_counts_.resize((classes_ + 1) * line_);
         branches_.resize(table_.sizes.size());
         counts_of_class_.resize(classes_);
-        reserve_nodes(std::min(problem.n_rows / 2, most_reserved), 2 * most_reserved);
+        reserve_nodes(std::min(problem.n_rows, most_reserved), 2 * most_reserved);
     }
 
     // An open node: its rows and the columns still worth testing.
@@ -253,8 +253,15 @@ class BitGrower : public Grower {
     // Split a small node in two by the first batch, if plain numbers are sure how; returns whether
     // they are.
     bool split_in_halves(const Job& job, std::vector<Job>& stack) {
-        const double n = double(job.n), of_last = weights_of(job.node)[1];
+        const double* weights = weights_of(job.node);
+        size_t n_classes = 0, last_class = 0;
+        for (size_t c = 0; c < classes_; ++c) {
+            n_classes += weights[c] > 0;
+            last_class = weights[c] > 0 ? c : last_class;
+        }
+        const double n = double(job.n), of_last = weights[last_class];
         const double noise = double(impurities_.noise(n)) * impurities_.unit();
+        if (!halver_.serves(n, n_classes, noise)) return false;
         Job below = job;
         Halves best;
         size_t column = none;
@@ -264,7 +271,8 @@ class BitGrower : public Grower {
             if (!below.alive.has(j)) continue;
             const bool joining = tells_missing(j);
             if (joining && !learned_) return false;  // which may have a third branch
-            const size_t n_values = halver_.read(layout_[j], joining, members_, job.members);
+            const size_t n_values = halver_.read(layout_[j], joining, members_, job.members,
+                                                 members_.of_class(last_class));
             if (n_values < 2) {
                 below.alive.drop(j);
                 continue;
@@ -275,7 +283,7 @@ class BitGrower : public Grower {
                 return true;
             }
             const Halves found =
-                halver_.best(n, of_last, noise, less > 0 ? less * impurity_of(job) : 0);
+                halver_.best(n, of_last, noise, less > 0 ? less * impurity_of(n, of_last) : 0);
             if (ValueHalves::are_equal(best, found, n)) continue;  // the first is taken
             second = std::max(second, std::min(best.drop, found.drop));
             if (found.drop <= best.drop) continue;
@@ -288,10 +296,10 @@ class BitGrower : public Grower {
         return true;
     }
 
-    double impurity_of(const Job& job) const {
-        const double* weights = weights_of(job.node);
-        const uint32_t counts[2] = {uint32_t(weights[0]), uint32_t(weights[1])};
-        return double(impurities_.impurity(problem_.criterion, counts, 2, uint32_t(job.n))) *
+    // Of n rows of two classes.
+    double impurity_of(double n, double of_last) const {
+        const uint32_t counts[2] = {uint32_t(n - of_last), uint32_t(of_last)};
+        return double(impurities_.impurity(problem_.criterion, counts, 2, uint32_t(n))) *
                impurities_.unit();
     }
 
@@ -307,8 +315,8 @@ class BitGrower : public Grower {
             branches_[b] = b;
             members_of_branch_[b] = rows[b];
             table_.sizes[b] = uint32_t(__builtin_popcountll(rows[b]));
-            for (size_t c = 0; c < 2; ++c)
-                table_.cells[b * 2 + c] =
+            for (size_t c = 0; c < classes_; ++c)
+                table_.cells[b * classes_ + c] =
                     uint32_t(__builtin_popcountll(rows[b] & members_.of_class(c)));
         }
         below.depth = job.depth + 1;

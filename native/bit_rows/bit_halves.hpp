@@ -1,4 +1,4 @@
-// The values of a column in two halves, for two classes and gini, as plain numbers.
+// The values of a column in two halves, for nodes of two classes and gini, as plain numbers.
 //
 // In the order of how many of their rows are of the last class, the best halves are a first part
 // and the rest. Plain numbers tell which part it is, unless another is as good but for rounding. Of
@@ -8,6 +8,10 @@
 // Missing rows that join either half are like a value more, but not a half of their own. So parts
 // are tried with them on either side. Where they had better be a half of their own, the best that
 // is left may have a single value against the rest, as in core/learned_groups.hpp.
+//
+// Where a table has more classes, halves of a node of two are tried in another order
+// (core/categories.hpp), and not only parts of the order above. But the best of all are such parts:
+// in any others, a value would do better on the other side. So only ties differ.
 
 #pragma once
 
@@ -17,7 +21,7 @@
 #include <limits>
 
 #include "bit_rows/bit_members.hpp"
-#include "core/choose.hpp"
+#include "core/categories.hpp"
 
 namespace branchwise {
 
@@ -25,7 +29,7 @@ namespace branchwise {
 struct Halves {
     double drop = no_score;  // what that takes away, less the correction, in units of weight
     double less = 0;         // the correction
-    bool plain = false;      // as plain numbers have it
+    bool plain = false;      // the drop is a plain number, and no bound
     uint64_t first = 0;      // the values of the first half, which has the first known value
     uint64_t second = 0;     // and those of the other
     bool sure = false;       // no halves before these are as good
@@ -38,12 +42,19 @@ class ValueHalves {
     static constexpr size_t most_rows = size_t(1) << 22;
 
     explicit ValueHalves(const Problem& problem)
-        : fewest_(std::max(
+        : many_classes_(problem.n_classes > 2),
+          fewest_(std::max(
               {problem.cases_in_leaf, problem.cases_in_branch, problem.weight_in_leaf, 1.0})) {}
 
     static bool serve(const Problem& problem) {
         return problem.takes_largest_gain() && problem.branching == Branching::two_way &&
-               problem.n_classes == 2 && problem.criterion == Criterion::gini;
+               problem.criterion == Criterion::gini;
+    }
+
+    // Whether they serve a node.
+    bool serves(double n, size_t n_classes, double noise) const {
+        if (!many_classes_) return n < most_rows;
+        return n_classes == 2 && fewest_ <= 1 && tells_groupings_apart(n, noise);
     }
 
     // Whether drops that are equally good are equal: fractions of whole numbers of up to n^4 / 16
@@ -78,13 +89,14 @@ class ValueHalves {
         return n_values_;
     }
 
-    // The same of a set of rows.
-    size_t read(const Field& field, bool joining, const Members& members, uint64_t rows) {
+    // The same of a set of rows; `of_class` are the rows of the last class.
+    size_t read(const Field& field, bool joining, const Members& members, uint64_t rows,
+                uint64_t of_class) {
         begin();
         const uint64_t last = members.each_value(field, rows, [&](uint32_t value, uint64_t those) {
-            add(value, size_of(those), size_of(those & members.of_class(1)));
+            add(value, size_of(those), size_of(those & of_class));
         });
-        add_last(field, joining, size_of(last), size_of(last & members.of_class(1)));
+        add_last(field, joining, size_of(last), size_of(last & of_class));
         return n_values_;
     }
 
@@ -106,7 +118,25 @@ class ValueHalves {
     // and n take away 2 (l N - n L)^2 / (L (N - L) N); `less` is subtracted.
     Halves best(double n, double of_last, double noise, double less) {
         sort();
+        return many_classes_ ? find<true>(n, of_last, noise, less)
+                             : find<false>(n, of_last, noise, less);
+    }
+
+  private:
+    static constexpr uint64_t value_mask = Field::most_values - 1;
+
+    struct Value {
+        double size, of_last;
+
+        Value operator+(const Value& other) const {
+            return {size + other.size, of_last + other.of_last};
+        }
+    };
+
+    template <bool many_classes>
+    Halves find(double n, double of_last, double noise, double less) const {
         const bool tells_equals = tell_equals(n);
+        const bool tells_first = !many_classes || n_values_ <= all_groupings;
         const uint64_t first_value = seen_ & (~seen_ + 1);
         double best = no_score, second = no_score;  // of those that are not equal, if that is told
         uint64_t best_left = 0;
@@ -118,9 +148,11 @@ class ValueHalves {
             if (std::min(side.size, n - side.size) < fewest_) return;
             const double score = score_of(side);
             const double lower = std::min(best, score);
-            second = tells_equals && score == best ? second : std::max(second, lower);
+            const bool equal = tells_equals && score == best;
+            second = equal && tells_first ? second : std::max(second, lower);
             best_left = score > best ? left : best_left;
             best = std::max(best, score);
+            if (many_classes && equal && number_of(left) < number_of(best_left)) best_left = left;
         };
         // Of equals, missing rows are on the larger side, or else with the first value.
         const auto consider_both = [&](uint64_t left, const Value& side) {
@@ -142,34 +174,35 @@ class ValueHalves {
             else
                 consider(left, side);
         }
-        if (missing_ && n_values_ > 2 && (fewest_ > 1 || score_of(of_missing_) > best)) {
+        const double of_apart = missing_ ? score_of(of_missing_) : no_score;
+        const bool apart = of_apart > best;  // had better be missing rows
+        if (!many_classes && n_values_ > 2 && (apart || (missing_ && fewest_ > 1))) {
             // The first and the last value alone have been considered.
             const uint64_t ends = (uint64_t(1) << (sorted_[0] & value_mask)) |
                                   (uint64_t(1) << (sorted_[n_values_ - 1] & value_mask));
             for (uint64_t one = seen_ & ~missing_ & ~ends; one; one &= one - 1)
                 consider_both(one & (~one + 1), values_[__builtin_ctzll(one)]);
         }
-        const double drop = 2 * best / n;
+        // Of more classes, halves that are not in the order of shares are tried, too.
+        const bool bounded = many_classes && apart;
+        const double drop = 2 * (bounded ? of_apart : best) / n;
         Halves found;
         found.drop = drop - less;
         found.less = less;
-        found.plain = true;
+        found.plain = !bounded;
         found.first = best_left & first_value ? best_left : seen_ & ~best_left;
         found.second = seen_ & ~found.first;
-        found.sure = 2 * second / n < drop - tolerance(n, noise, drop);
+        found.sure = !bounded && 2 * second / n < drop - tolerance(n, noise, drop);
+        if (many_classes && best <= 0) found.sure = false;  // any others are as good
         return found;
     }
 
-  private:
-    static constexpr uint64_t value_mask = Field::most_values - 1;
-
-    struct Value {
-        double size, of_last;
-
-        Value operator+(const Value& other) const {
-            return {size + other.size, of_last + other.of_last};
-        }
-    };
+    // The place of halves among all groupings, by the values on the left (many classes).
+    uint64_t number_of(uint64_t left) const {
+        const uint64_t known = seen_ & ~missing_;
+        const uint64_t last = ~(~uint64_t(0) >> 1) >> __builtin_clzll(known);
+        return left & last ? known & ~left : left & known;
+    }
 
     static uint32_t size_of(uint64_t rows) { return uint32_t(__builtin_popcountll(rows)); }
 
@@ -229,6 +262,7 @@ class ValueHalves {
         for (size_t i = 0; i < n; ++i) sorted_[place[i]] = keys_[i];
     }
 
+    const bool many_classes_;  // of the table
     const double fewest_;
     size_t n_values_ = 0;
     bool mixed_ = false;

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <vector>
 
-#include "core/choose.hpp"
+#include "core/value_subsets.hpp"
 
 namespace branchwise {
 
@@ -33,6 +33,14 @@ struct Values {
     }
     size_t count() const { return codes.size(); }
 };
+
+// Whether groupings of n rows that keep more or less by gini are told apart by the tie rule, too:
+// what they keep are fractions whose denominators are n^2 / 4 at most. `noise`: of sums of
+// impurities.
+inline bool tells_groupings_apart(double n, double noise) {
+    constexpr double few = 48, least_apart = 16 / (few * few * few * few);
+    return n <= few && 4 * (n * tie + noise) < least_apart;
+}
 
 template <typename W>
 class Grouper {
@@ -104,7 +112,8 @@ class Grouper {
             try_order(classes_ - 1);
         } else if (values_->count() <= all_groupings) {
             scores_.resize((size_t(1) << (values_->count() - 1)) - 1);
-            each_grouping([&](uint32_t left) { scores_[left - 1] = first_score(); });
+            if (!write_kept())
+                each_grouping([&](uint32_t left) { scores_[left - 1] = first_score(); });
         } else {
             for (size_t c = 0; c < classes_; ++c) try_order(c);
             for (size_t one = 0; one < values_->count(); ++one) {
@@ -113,15 +122,46 @@ class Grouper {
                 scores_.push_back(first_score());
             }
         }
-        if (plain_) score_hopeful();
+        if (plain_ && !kept_tells()) score_hopeful();
         const double top = *std::max_element(scores_.begin(), scores_.end());
         if (top == no_score) return;
-        const double least = scale_->least(top);
+        const double least = least_of_best(top);
         const size_t best = size_t(
             std::find_if(scores_.begin(), scores_.end(), [&](double s) { return s >= least; }) -
             scores_.begin());
         for (size_t v = 0; v < values_->count(); ++v) group_[v] = !is_on_left(best, v);
     }
+
+    // All groupings as plain numbers, if rows are whole.
+    bool write_kept() {
+        if constexpr (whole) {
+            if (!plain_) return false;
+            add_subsets(all_);
+            subsets_.write(1, scores_.size() + 1, fewest(), scores_.data());
+            return true;
+        }
+        return false;
+    }
+
+    // Sets of all values but the last, which is on the right.
+    void add_subsets(const std::vector<uint32_t>& all) {
+        subsets_.begin(all);
+        for (size_t v = 0; v + 1 < values_->count(); ++v)
+            subsets_.add(&values_->cells[v * classes_]);
+    }
+
+    double fewest() const {
+        return std::max(
+            {problem_.cases_in_leaf, problem_.cases_in_branch, problem_.weight_in_leaf});
+    }
+
+    // Whether plain numbers alone tell which grouping is the first of the best.
+    bool kept_tells() const {
+        return whole && plain_ &&
+               tells_groupings_apart(scale_->total, scale_->resolution * scale_->total);
+    }
+
+    double least_of_best(double top) const { return kept_tells() ? top : scale_->least(top); }
 
     void start_side() {
         left_.assign(classes_, W(0));
@@ -194,7 +234,7 @@ class Grouper {
             of_left += double(on_left[c]) * double(on_left[c]);
             of_right += double(on_right[c]) * double(on_right[c]);
         }
-        return of_left / double(left_size) + of_right / double(right_size);
+        return kept_of_sides(of_left, double(left_size), of_right, double(right_size));
     }
 
     // The least that sides keep which may be one of the best: as an equal of an equal, and by what
@@ -401,6 +441,8 @@ class Grouper {
     const Impurities& impurities_;
     const size_t classes_;
     const bool plain_;  // groupings, which are many, are compared as plain numbers first
+    static constexpr bool whole = std::is_same<W, uint32_t>::value;
+    ValueSubsets subsets_;
     const Values<W>* values_ = nullptr;
     const Scale* scale_ = nullptr;
     int64_t known_ = 0, outside_ = 0;

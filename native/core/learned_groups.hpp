@@ -70,10 +70,10 @@ class LearnedGrouper : public Grouper<W> {
 
     void choose(int32_t& missing_to) {
         find_candidates();
-        if (this->plain_) score_hopeful();
+        if (this->plain_ && !this->kept_tells()) score_hopeful();
         const double top = best_score();
         if (top == no_score) return;
-        const double least = this->scale_->least(top);
+        const double least = this->least_of_best(top);
         const Sides& best = *std::find_if(candidates_.begin(), candidates_.end(),
                                           [&](const Sides& s) { return s.best() >= least; });
         // The group of the first value is the first.
@@ -84,7 +84,7 @@ class LearnedGrouper : public Grouper<W> {
         const double right = double(this->all_size_ - best.left_size);
         const bool larger = turned ? right_is_larger(right, left) : right_is_larger(left, right);
         const double score = best.scores[larger != turned];
-        missing_to = int32_t(score >= this->scale_->least(best.best()) ? larger : !larger);
+        missing_to = int32_t(score >= this->least_of_best(best.best()) ? larger : !larger);
     }
 
     double best_score() const {
@@ -114,8 +114,11 @@ class LearnedGrouper : public Grouper<W> {
             try_order(this->classes_ - 1);
         } else if (n <= all_groupings) {
             candidates_.resize((size_t(1) << (n - 1)) - 1);
-            this->each_grouping(
-                [&](uint32_t left) { candidates_[left - 1] = first_scored({Sides::set, left}); });
+            if (!find_sets())
+                this->each_grouping([&](uint32_t left) {
+                    candidates_[left - 1] = first_scored({Sides::set, left});
+                });
+            return;  // single values are among these
         } else {
             for (size_t c = 0; c < this->classes_; ++c) try_order(c);
         }
@@ -123,6 +126,28 @@ class LearnedGrouper : public Grouper<W> {
             put_on_left({Sides::single, one});
             candidates_.push_back(first_scored({Sides::single, one}));
         }
+    }
+
+    // All groupings as plain numbers, if rows are whole: missing cases are like a value more.
+    bool find_sets() {
+        if constexpr (Base::whole) {
+            if (!this->plain_) return false;
+            joined_ = this->all_;
+            for (size_t c = 0; c < this->classes_; ++c) joined_[c] += (*missing_.weights)[c];
+            this->add_subsets(joined_);
+            this->subsets_.add(missing_.weights->data());
+            const size_t end = candidates_.size() + 1;
+            kept_.resize(2 * end);
+            this->subsets_.write(0, 2 * end, this->fewest(), kept_.data());
+            for (uint32_t left = 1; left < end; ++left)
+                candidates_[left - 1] = {Sides::set,
+                                         left,
+                                         0,
+                                         uint32_t(this->subsets_.size(left)),
+                                         {kept_[end + left], kept_[left]}};
+            return true;
+        }
+        return false;
     }
 
     void try_order(size_t label) {
@@ -183,6 +208,7 @@ class LearnedGrouper : public Grouper<W> {
     std::vector<Sides> candidates_;
     std::vector<uint32_t> rank_;  // of values, order by order
     std::vector<W> joined_;
+    std::vector<double> kept_;  // by set
 };
 
 }  // namespace branchwise
