@@ -9,6 +9,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <tuple>
@@ -40,6 +41,7 @@ class BitGroups {
           learned_grouper_(problem, impurities),
           table_(layout, classes_) {
         candidates_.resize(layout.n_columns());
+        branches_.resize(layout.n_columns());
         bounds_.resize(layout.n_columns());
         halves_.resize(layout.n_columns());
         known_.resize(classes_);
@@ -66,10 +68,7 @@ class BitGroups {
             }
         }
         const size_t best = score_columns(node, counts);
-        if (best != none) {
-            table_.read(layout_[best], node, counts, line_);
-            group_values(node, best, table_);
-        }
+        if (best != none) branch_of_ = branches_[best];
         return best;
     }
 
@@ -90,7 +89,7 @@ class BitGroups {
 
     // The branch of every value of the chosen column, missing values being in the last, or in that
     // which is learned.
-    const uint8_t* branch_of() const { return branch_of_; }
+    const uint8_t* branch_of() const { return branch_of_.data(); }
 
     // Add up the values of every branch of the chosen column; returns how many there are.
     size_t gather(const Field& field, ValueTable& table) const {
@@ -309,6 +308,7 @@ class BitGroups {
     Candidate score(const BitNode& node, size_t j, const Count* counts) {
         table_.read(layout_[j], node, counts, line_);
         group_values(node, j, table_);
+        branches_[j] = branch_of_;
         const size_t n_branches = gather(layout_[j], table_);
         Candidate candidate;
         size_t large = 0;
@@ -391,12 +391,13 @@ class BitGroups {
     Grouper<uint32_t> grouper_;
     LearnedGrouper<uint32_t> learned_grouper_;
 
-    // Of the chosen column.
-    uint8_t branch_of_[Field::most_values] = {};
+    using Branches = std::array<uint8_t, Field::most_values>;  // by value
+    Branches branch_of_ = {};                                  // of the chosen column
 
     // Scratch, kept between nodes.
     std::vector<uint32_t> hopeful_;      // columns that may be the best
     std::vector<Candidate> candidates_;  // by column
+    std::vector<Branches> branches_;
     std::vector<double> bounds_;
     std::vector<Halves> halves_;
     std::tuple<std::vector<float>, std::vector<double>> squares_;  // by bit, divided by its rows
