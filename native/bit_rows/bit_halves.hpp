@@ -118,8 +118,11 @@ class ValueHalves {
     // and n take away 2 (l N - n L)^2 / (L (N - L) N); `less` is subtracted.
     Halves best(double n, double of_last, double noise, double less) {
         sort();
-        return many_classes_ ? find<true>(n, of_last, noise, less)
-                             : find<false>(n, of_last, noise, less);
+        if (many_classes_)
+            return missing_ ? find<true, true>(n, of_last, noise, less)
+                            : find<true, false>(n, of_last, noise, less);
+        return missing_ ? find<false, true>(n, of_last, noise, less)
+                        : find<false, false>(n, of_last, noise, less);
     }
 
   private:
@@ -133,7 +136,8 @@ class ValueHalves {
         }
     };
 
-    template <bool many_classes>
+    // `joined`: by missing rows.
+    template <bool many_classes, bool joined>
     Halves find(double n, double of_last, double noise, double less) const {
         const bool tells_equals = tell_equals(n);
         const bool tells_first = !many_classes || n_values_ <= all_groupings;
@@ -169,14 +173,14 @@ class ValueHalves {
             const uint64_t value = sorted_[i] & value_mask;
             side = side + values_[value];
             left |= uint64_t(1) << value;
-            if (missing_)
+            if constexpr (joined)
                 consider_both(left, side);
             else
                 consider(left, side);
         }
-        const double of_apart = missing_ ? score_of(of_missing_) : no_score;
+        const double of_apart = joined ? score_of(of_missing_) : no_score;
         const bool apart = of_apart > best;  // had better be missing rows
-        if (!many_classes && n_values_ > 2 && (apart || (missing_ && fewest_ > 1))) {
+        if (joined && !many_classes && n_values_ > 2 && (apart || fewest_ > 1)) {
             // The first and the last value alone have been considered.
             const uint64_t ends = (uint64_t(1) << (sorted_[0] & value_mask)) |
                                   (uint64_t(1) << (sorted_[n_values_ - 1] & value_mask));
