@@ -165,8 +165,12 @@ def numbers_call(rng: np.random.Generator) -> Call:
     weights = rng.random(data.n_rows) + 0.1 if rng.random() < 0.4 else None
     grid = weigh(weights, data.n_rows, False)
     threads = int(rng.choice([1, 1, 2]))
+    times = None
+    if weights is None and rng.random() < 0.5:
+        times = rng.integers(1, 6, data.n_rows).astype(np.uint8)
+        grid = weigh(None, int(times.sum()), False)
     source = (columns, data, measure(y, grid), grid, recipe, threads)
-    given = recorded(native.grow_numbers, *source)
+    given = recorded(native.grow_numbers, *source, None, None, times)
     given["options"]["worth_sharing"] = int(rng.choice([1, 1 << 18]))
     given["options"] |= some_draws(rng, branching)
     return "grow_numbers", given

@@ -28,6 +28,22 @@ void check_limbs(const NumberScale& scale, double total_of_rows) {
             refuse("sum_exponents and square_exponents must be those of the weights");
 }
 
+// How often each row counts. Returns how often all do.
+double read_times(Problem& problem, Arrays& arrays, const nb::handle& given) {
+    const auto times = arrays.vector<Times>(given, "times", problem.n_rows);
+    if (problem.weights || problem.fractions)
+        refuse("times must be None where there are weights or fractions");
+    double total = 0;
+    bool sound = true;
+    for (Times often : times) {
+        sound &= often > 0;
+        total += often;
+    }
+    if (!sound) refuse("times must be at least 1");
+    problem.times = times.data();
+    return total;
+}
+
 template <typename W>
 std::vector<Grown> grow_numbers(const Problem& problem, const NumberScale& scale,
                                 const Watch& watch, ThreadPool& pool) {
@@ -39,7 +55,8 @@ std::vector<Grown> grow_numbers(const Problem& problem, const NumberScale& scale
 
 // `values` are in a unit in which none is above 1.
 nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values,
-                            nb::object weights, nb::dict options, nb::object progress) {
+                            nb::object weights, nb::object times, nb::dict options,
+                            nb::object progress) {
     Problem problem;
     Arrays arrays;
     Fields given("options", options);
@@ -48,7 +65,8 @@ nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle value
                  numbers.size());
     problem.n_classes = 1;
     check_cells(problem);
-    const double total_of_rows = read_weights(problem, arrays, weights, given);
+    double total_of_rows = read_weights(problem, arrays, weights, given);
+    if (!times.is_none()) total_of_rows = read_times(problem, arrays, times);
     read_options(problem, given);
     NumberScale scale = read_scale(given, numbers);
     check_all_options(problem, given);
@@ -62,9 +80,10 @@ nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle value
     scale.set_steps();
     const auto grow = [&](const Watch& watch) {
         ThreadPool pool(useful_threads(problem), problem.worth_sharing);
-        return problem.weights || problem.fractions
-                   ? grow_numbers<double>(problem, scale, watch, pool)
-                   : grow_numbers<uint32_t>(problem, scale, watch, pool);
+        if (problem.weights || problem.fractions)
+            return grow_numbers<double>(problem, scale, watch, pool);
+        if (problem.times) return grow_numbers<Times>(problem, scale, watch, pool);
+        return grow_numbers<uint32_t>(problem, scale, watch, pool);
     };
     return hand_over_grown(progress, scale.width(), grow, [&](TreeArrays& tree) {
         if (!problem.fractions) add_up_squares(tree, scale);
@@ -78,6 +97,6 @@ nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle value
 void bind_growing_numbers(nanobind::module_& m) {
     namespace nb = nanobind;
     m.def("grow_numbers", &branchwise::grow_number_tree, nb::arg("columns"), nb::arg("n_codes"),
-          nb::arg("values").none(), nb::arg("weights").none(), nb::arg("options"),
-          nb::arg("progress").none());
+          nb::arg("values").none(), nb::arg("weights").none(), nb::arg("times").none(),
+          nb::arg("options"), nb::arg("progress").none());
 }

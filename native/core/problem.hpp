@@ -51,6 +51,7 @@ struct Table {
     std::vector<Column> columns;
     const uint32_t* labels = nullptr;
     const double* weights = nullptr;  // null: every row weighs 1
+    const uint8_t* times = nullptr;   // how often rows count, instead of weights; null: once
     bool fractions = false;           // cases may be split
     double weight_step = 1.0;
     double case_step = 1.0;

@@ -1,7 +1,8 @@
 // What growers over records have in common, whatever is predicted: carrying out a split.
 //
-// W is uint32_t where every row counts as one, double where rows have weights. Target is what
-// sorted numbers take with them: a label, or the number that is predicted.
+// W is uint32_t where every row counts as one, Times where rows are repeated, double where they
+// have weights. Target is what sorted numbers take with them: a label, or the number that is
+// predicted.
 
 #pragma once
 
@@ -111,11 +112,13 @@ class RecordTree : public Grower {
         std::copy(made_.weights.begin(), made_.weights.end(), &grown_.weights[at * width_]);
         for (size_t b = 0; b < made_.count(); ++b) {
             grown_.nodes[at + b].code = made_.code[b];
-            // Where cases are not fractional, every record is one.
             grown_.nodes[at + b].cases =
-                problem_.fractions ? made_.cases[b] : double(mover_.rows(b));
+                cases_are_added() ? made_.cases[b] : double(mover_.rows(b));
         }
     }
+
+    // Whether records are not one case each.
+    bool cases_are_added() const { return problem_.fractions || Records<W, Target>::repeated; }
 
     // ---- significance ----------------------------------------------------------
 

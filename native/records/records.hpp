@@ -1,6 +1,7 @@
 // Reading the records and sorted numbers of a node, and writing those of the root.
 //
-// W is uint32_t where every row counts as one, double where rows have weights.
+// W is uint32_t where every row counts as one, Times where rows are repeated, double where they
+// have weights.
 
 #pragma once
 
@@ -32,6 +33,9 @@ template <typename W, typename Target = uint32_t>
 class Records {
   public:
     static constexpr bool weighted = std::is_same<W, double>::value;
+    static constexpr bool repeated = std::is_same<W, Times>::value;
+
+    using Weight = std::conditional_t<weighted, double, uint32_t>;
 
     // Weights as records have them, and parts of cases: in steps of their grids. These
     // are whole numbers, so that adding one to another in memory is one instruction.
@@ -104,25 +108,27 @@ class Records {
     uint32_t label(const uint8_t* record) const { return uint32_t(target(record)); }
     Steps steps(const uint8_t* record) const {
         if constexpr (weighted) return load<int64_t>(record + layout_.weight);
+        if constexpr (repeated) return load<Times>(record + layout_.weight);
         return Steps(1);
     }
-    W weight_of(Steps steps) const {
+    Weight weight_of(Steps steps) const {
         if constexpr (weighted) return double(steps) * problem_.weight_step;
         return steps;
     }
-    Steps steps_of_weight(W weight) const {
+    Steps steps_of_weight(Weight weight) const {
         if constexpr (weighted)
             return steps_of(weight, problem_.weight_step);
         else
             return weight;
     }
-    W weight(const uint8_t* record) const { return weight_of(steps(record)); }
+    Weight weight(const uint8_t* record) const { return weight_of(steps(record)); }
 
-    // The part of a case that a record is.
+    // The part of a case that a record is, or the number of cases.
     bool has_share() const { return weighted && problem_.fractions; }
     Steps share_steps(const uint8_t* record) const {
         if constexpr (weighted)
             if (problem_.fractions) return load<int64_t>(record + layout_.share);
+        if constexpr (repeated) return steps(record);
         return Steps(1);
     }
     // ---- an entry of a list, the records of its node beginning at `base` -----------
@@ -134,13 +140,13 @@ class Records {
         return base + position(entry) * layout_.size;
     }
     Steps steps(const Ranked& entry, const uint8_t* base) const {
-        if constexpr (weighted) return steps(record_of(entry, base));
+        if constexpr (weighted || repeated) return steps(record_of(entry, base));
         return Steps(1);
     }
     Steps share_steps(const Ranked& entry, const uint8_t* base) const {
-        return has_share() ? share_steps(record_of(entry, base)) : Steps(1);
+        return has_share() || repeated ? share_steps(record_of(entry, base)) : Steps(1);
     }
-    W weight(const Ranked& entry, const uint8_t* base) const {
+    Weight weight(const Ranked& entry, const uint8_t* base) const {
         return weight_of(steps(entry, base));
     }
 
@@ -308,6 +314,7 @@ class Records {
                 if (problem_.fractions && problem_.weights)
                     store<int64_t>(record + layout_.share, steps_of(1.0, problem_.case_step));
             }
+            if constexpr (repeated) store<Times>(record + layout_.weight, problem_.times[rows[i]]);
         }
         for (size_t j = 0; j < problem_.columns.size(); ++j) {
             if (is_list(j)) continue;

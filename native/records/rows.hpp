@@ -21,6 +21,7 @@
 #include <memory>
 #include <numeric>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/choose.hpp"
@@ -156,14 +157,17 @@ class Places {
     int label_bits_ = 0;
 };
 
+// The type of weights where rows of a table are repeated: how often each is.
+using Times = uint8_t;
+
 // Where things lie within a record, and how many bytes each code has (0: none).
 struct RecordLayout {
     static constexpr size_t unit = 8;    // a record is so many bytes, or a multiple
     static constexpr size_t least = 16;  // and at least so many: they are looked at together
 
     size_t target = 0;
-    size_t weight = 0;
-    size_t share = 0;  // how much of a case the record is
+    size_t weight = 0;  // or how often it counts
+    size_t share = 0;   // how much of a case the record is
     size_t size = 0;
     std::vector<size_t> code;
     std::vector<int> width;
@@ -187,6 +191,7 @@ struct RecordLayout {
                     code[j] = at;
                     at += size_t(bytes);
                 }
+        if (problem.times) weight = std::exchange(at, at + sizeof(Times));
         size = std::max((at + unit - 1) / unit * unit, least);
     }
 };

@@ -131,8 +131,9 @@ class SurrogateSearch {
         std::vector<Shared>& values = scratch.values;
         values.clear();
         const auto add = [&](Shared& to, size_t i, uint32_t branch) {
-            to.weight[branch] += double(records_.weight(first + i * records_.size()));
-            to.cases += 1;
+            const uint8_t* record = first + i * records_.size();
+            to.weight[branch] += double(records_.weight(record));
+            to.cases += records_.share(record);
         };
         if (records_.is_list(j)) {
             each_value(job, j, [&](size_t i, uint32_t rank) {

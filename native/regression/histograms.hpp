@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cmath>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
@@ -16,17 +17,24 @@ namespace branchwise {
 struct Tally {
     int64_t sum = 0;  // of their numbers, in steps
     int64_t n = 0;
+
+    void operator+=(const Tally& other) {
+        sum += other.sum;
+        n += other.n;
+    }
 };
 
 using Histogram = std::vector<Tally>;
 
+// W is Times where rows are repeated, otherwise uint32_t.
+template <typename W>
 class Histograms {
   public:
-    using Rows = Records<uint32_t, double>;
+    using Rows = Records<W, double>;
 
     // Numbers are between -1 and 1, so sums of all rows are less than 2^62.
     Histograms(const Problem& problem, const Rows& records)
-        : records_(records), exponent_(60 - std::ilogb(double(problem.n_rows))) {
+        : records_(records), exponent_(60 - std::ilogb(double(cases_of(problem)))) {
         for (size_t j = 0; j < problem.columns.size(); ++j) {
             first_.push_back(size_);
             if (records.is_list(j)) continue;
@@ -100,34 +108,44 @@ class Histograms {
         size_t code;
     };
 
+    // A block of rows: how often each counts, and its number as often.
+    struct Block {
+        const uint8_t* record;
+        size_t n;
+        Tally rows[block];
+    };
+
+    static uint64_t cases_of(const Problem& problem) {
+        if (!problem.times) return problem.n_rows;
+        return std::accumulate(problem.times, problem.times + problem.n_rows, uint64_t(0));
+    }
+
     // Add some records, or take them away: sign -1.
     void add(Histogram& histogram, const uint8_t* record, size_t n, int64_t sign = 1) const {
         const double steps = this->steps();
-        int64_t numbers[block];
+        Block rows;
         for (size_t begin = 0; begin < n; begin += block) {
-            const size_t rows = std::min(block, n - begin);
-            const uint8_t* at = record + begin * records_.size();
-            for (size_t i = 0; i < rows; ++i)
-                numbers[i] =
-                    sign * int64_t(std::rint(records_.target(at + i * records_.size()) * steps));
+            rows.n = std::min(block, n - begin);
+            rows.record = record + begin * records_.size();
+            for (size_t i = 0; i < rows.n; ++i) {
+                const uint8_t* at = rows.record + i * records_.size();
+                const int64_t times = sign * int64_t(records_.weight(at));
+                rows.rows[i] = {times * int64_t(std::rint(records_.target(at) * steps)), times};
+            }
             size_t place = 0;
             for (; place + 4 <= narrow_.size(); place += 4)
-                add_columns<4>(histogram, &narrow_[place], at, rows, numbers, sign);
+                add_columns<4>(histogram, &narrow_[place], rows);
             for (; place < narrow_.size(); ++place)
-                add_columns<1>(histogram, &narrow_[place], at, rows, numbers, sign);
+                add_columns<1>(histogram, &narrow_[place], rows);
             for (const Place& wide : wide_)
-                for (size_t i = 0; i < rows; ++i) {
-                    Tally& to = histogram[first_[wide.column] +
-                                          records_.code(at + i * records_.size(), wide.column)];
-                    to.sum += numbers[i];
-                    to.n += sign;
-                }
+                for (size_t i = 0; i < rows.n; ++i)
+                    histogram[first_[wide.column] + records_.code(rows.record + i * records_.size(),
+                                                                  wide.column)] += rows.rows[i];
         }
     }
 
     template <size_t n_places>
-    void add_columns(Histogram& histogram, const Place* places, const uint8_t* record, size_t n,
-                     const int64_t* numbers, int64_t sign) const {
+    void add_columns(Histogram& histogram, const Place* places, const Block& rows) const {
         Tally* to[n_places];
         size_t code[n_places];
         for (size_t k = 0; k < n_places; ++k) {
@@ -135,12 +153,9 @@ class Histograms {
             code[k] = places[k].code;
         }
         const size_t size = records_.size();
-        for (size_t i = 0; i < n; ++i, record += size)
-            for (size_t k = 0; k < n_places; ++k) {
-                Tally& tally = to[k][record[code[k]]];
-                tally.sum += numbers[i];
-                tally.n += sign;
-            }
+        const uint8_t* record = rows.record;
+        for (size_t i = 0; i < rows.n; ++i, record += size)
+            for (size_t k = 0; k < n_places; ++k) to[k][record[code[k]]] += rows.rows[i];
     }
 
     static void subtract(Histogram& from, const Histogram& other) {

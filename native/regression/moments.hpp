@@ -41,15 +41,16 @@ struct NumberScale {
         square_rounders = rounders_of(squares);
     }
 
-    // Add the limbs of a number to a sum; `weight` is 1 unless rows have weights.
+    // Add the limbs of a number to a sum; unless rows have weights, `weight` is how often the row
+    // counts. Its limbs times that are exact: those of all rows, added up one by one, are.
     template <bool weighted>
     void add_number(double value, double weight, double* sum) const {
         if constexpr (weighted)
             add_product(weight, value, sum_steps, sum);
         else if (!sum_rounders.empty())
-            add_rounded(value, sum_rounders, sum);
+            add_rounded(value, weight, sum_rounders, sum);
         else
-            add_limbs(value, sum_steps, sum);
+            add_limbs(value, weight, sum_steps, sum);
     }
 
     // The same for its square.
@@ -61,11 +62,11 @@ struct NumberScale {
             add_product(weight, high, square_steps, sum);
             add_product(weight, low, square_steps, sum);
         } else if (!square_rounders.empty()) {
-            add_rounded(high, square_rounders, sum);
-            add_rounded(low, square_rounders, sum);
+            add_rounded(high, weight, square_rounders, sum);
+            add_rounded(low, weight, square_rounders, sum);
         } else {
-            add_limbs(high, square_steps, sum);
-            add_limbs(low, square_steps, sum);
+            add_limbs(high, weight, square_steps, sum);
+            add_limbs(low, weight, square_steps, sum);
         }
     }
 
@@ -73,8 +74,8 @@ struct NumberScale {
     static void add_product(double a, double b, const std::vector<double>& steps, double* to) {
         double product, rest;
         two_product(a, b, product, rest);
-        add_limbs(product, steps, to);
-        add_limbs(rest, steps, to);
+        add_limbs(product, 1.0, steps, to);
+        add_limbs(rest, 1.0, steps, to);
     }
 
     // For terms of at most 1.
@@ -91,18 +92,19 @@ struct NumberScale {
     }
 
     // As add_limbs does, without division.
-    static void add_rounded(double term, const std::vector<double>& rounders, double* to) {
+    static void add_rounded(double term, double times, const std::vector<double>& rounders,
+                            double* to) {
         for (size_t at = 0; at < rounders.size() && term != 0; ++at) {
             const double limb = (term + rounders[at]) - rounders[at];
-            to[at] += limb;
+            to[at] += times * limb;
             term -= limb;
         }
     }
 
-    static void add_limbs(double term, const std::vector<double>& steps, double* to) {
+    static void add_limbs(double term, double times, const std::vector<double>& steps, double* to) {
         for (size_t at = 0; at < steps.size(); ++at) {
             const double limb = std::rint(term / steps[at]) * steps[at];
-            to[at] += limb;
+            to[at] += times * limb;
             term -= limb;
         }
     }

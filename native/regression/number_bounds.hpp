@@ -23,12 +23,14 @@ struct NumberBounds {
     }
 };
 
-// W is uint32_t where rows count as one, double where they have weights.
+// W is uint32_t where rows count as one, Times where they are repeated, double where they have
+// weights.
 template <typename W, bool poisson>
 class PlainScorer : public PlainRows<W, poisson> {
     using Base = PlainRows<W, poisson>;
 
   public:
+    using Base::counted;
     using Base::simple;
     using typename Base::Node;
     using typename Base::Sums;

@@ -1,6 +1,7 @@
 // Growth over records whose target is a number: variance and Poisson's criterion.
 //
-// W is uint32_t where rows count as one, double where they have weights.
+// W is uint32_t where rows count as one, Times where they are repeated, double where they have
+// weights.
 
 #pragma once
 
@@ -31,9 +32,9 @@ class NumberGrower : public NumberTree<W> {
             plain_ = std::make_unique<Variances>(problem, records_);
         if constexpr (!weighted) {
             if (!scale.poisson && !Base::draws_.any())
-                histograms_ = std::make_unique<Histograms>(problem, records_);
-            if (SmallSubtrees::suits(problem, scale))
-                subtrees_ = std::make_unique<SmallSubtrees>(problem, scale, records_, grown_);
+                histograms_ = std::make_unique<Histograms<W>>(problem, records_);
+            if (suits_subtrees(problem, scale))
+                subtrees_ = std::make_unique<Subtrees>(problem, scale, records_, grown_);
         }
     }
 
@@ -44,9 +45,9 @@ class NumberGrower : public NumberTree<W> {
         Values values;
         each_record(root, [&](size_t, const uint8_t* record) {
             add_sum(weights_of(0), record);
+            grown_.nodes[0].cases += records_.share(record);
             values.add(records_.target(record));
         });
-        grown_.nodes[0].cases = double(root.n);
         if (is_open(0, 0, values.several))
             jobs.push_back(std::move(root));
         else
@@ -55,7 +56,9 @@ class NumberGrower : public NumberTree<W> {
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
-        if (subtrees_ && subtrees_->takes(job.n) && subtrees_->grow(job, stack)) return;
+        if (subtrees_ && subtrees_->takes(job.n, size_t(weights_of(job.node)[0])) &&
+            subtrees_->grow(job, stack))
+            return;
         if (problem_.fractions) add_squares(job);
         const bool pair = job.n == 2 && !problem_.tests_splits && !problem_.average_gain;
         const bool is_split = try_batches(job, [&](const std::vector<uint32_t>& columns) {
@@ -101,6 +104,10 @@ class NumberGrower : public NumberTree<W> {
     using Base::weights_of;
     using Base::width_;
     using typename Base::Values;
+
+    static constexpr bool repeated = Records<W, double>::repeated;
+    using Counted = std::conditional_t<weighted, uint32_t, W>;
+    using Subtrees = SmallSubtrees<Counted>;
 
     bool split_by_best(const Job& job, std::vector<Job>& stack) {
         open_columns_ = *tested_;
@@ -176,7 +183,7 @@ class NumberGrower : public NumberTree<W> {
         squares_ = squares * factor * factor;
         each_record(job, [&](size_t i, const uint8_t* record) {
             distances_[i] *= factor;
-            if constexpr (weighted) distances_[i] *= records_.weight(record);
+            if constexpr (weighted || repeated) distances_[i] *= records_.weight(record);
         });
     }
 
@@ -185,7 +192,7 @@ class NumberGrower : public NumberTree<W> {
     int best_by_sums(const NumberNode& node, Scorer& scorer) {
         const Job& job = node.job;
         auto plain = scorer.add_up(job, moments_, distances_.data(), scale_.sums.size() == 1);
-        if constexpr (Scorer::simple) {
+        if constexpr (Scorer::counted) {
             const double off =
                 histograms_ ? off_by_histogram(job.n, plain.factor, histograms_->steps()) : 1;
             if (off < 1e-6 && histograms_->suits(job.n)) {  // otherwise it is of no use
@@ -433,7 +440,7 @@ class NumberGrower : public NumberTree<W> {
     void weigh_sides(const Job& job, size_t j) {
         const auto* entry = records_.ranked(job, records_.slot(j));
         const size_t n = job.n_ranked[records_.slot(j)];
-        if constexpr (weighted) {
+        if constexpr (weighted || repeated) {
             const uint8_t* const base = records_.first(job);
             for (size_t i = 0; i < n; ++i)
                 made_.size[side_of(j, entry[i].rank)] += records_.weight(entry[i], base);
@@ -472,8 +479,8 @@ class NumberGrower : public NumberTree<W> {
     std::vector<NumberScorer<W>> scorers_;  // one for each thread of the pool
     std::unique_ptr<Variances> plain_;      // or
     std::unique_ptr<Rates> rates_;
-    std::unique_ptr<Histograms> histograms_;
-    std::unique_ptr<SmallSubtrees> subtrees_;
+    std::unique_ptr<Histograms<Counted>> histograms_;
+    std::unique_ptr<Subtrees> subtrees_;
 
     // Scratch, kept between nodes.
     const std::vector<uint32_t>* tested_ = nullptr;  // columns that may split the node

@@ -19,6 +19,7 @@ class NumberTree : public RecordTree<W, double> {
     using typename Base::Job;
 
   protected:
+    using Base::cases_are_added;
     using Base::children_;
     using Base::grown_;
     using Base::made_;
@@ -95,7 +96,7 @@ class NumberTree : public RecordTree<W, double> {
             if (branch == n) return keep(job, record);
             if (!differ_[branch].several) differ_[branch].add(records_.target(record));
             if (!all || branch != most) add_sum(&made_.weights[branch * width_], record);
-            if (problem_.fractions) made_.cases[branch] += records_.share(record);
+            if (cases_are_added()) made_.cases[branch] += records_.share(record);
         });
         mover_.each_part(job, [&](size_t branch, const uint8_t* record, double weight) {
             differ_[branch].add(records_.target(record));

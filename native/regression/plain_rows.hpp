@@ -23,14 +23,16 @@ struct PlainNode {
     bool certain = true;  // which rows are events
 };
 
-// W is uint32_t where rows count as one, double where they have weights.
+// W is uint32_t where rows count as one, Times where they are repeated, double where they have
+// weights.
 template <typename W, bool poisson>
 class PlainRows {
   public:
     using Rows = Records<W, double>;
     static constexpr bool weighted = Rows::weighted;
-    static constexpr bool simple = !weighted && !poisson;  // a row is a case, and a weight of 1
-    using Sums = std::conditional_t<simple, Plain, WeighedPlain>;
+    static constexpr bool counted = !weighted && !poisson;      // weights are numbers of cases
+    static constexpr bool simple = counted && !Rows::repeated;  // a row is one
+    using Sums = std::conditional_t<counted, Plain, WeighedPlain>;
     using Node = PlainNode<Sums>;
 
     PlainRows(const Problem& problem, const Rows& records)
@@ -59,7 +61,7 @@ class PlainRows {
         node.all.sum = sum_in_steps(job.n, node.steps, [&](size_t i) { return distances[i]; });
         node.all.n = moments.weight();
         double smallest = 1.0;
-        if constexpr (!simple) {
+        if constexpr (!counted) {
             const uint8_t* record = records_.first(job);
             smallest = moments.weight();
             rows_.resize(job.n);
@@ -78,6 +80,7 @@ class PlainRows {
             smallest = std::max(smallest, problem_.weight_in_leaf);
         } else {
             all_admitted_ = std::max(fewest_, problem_.weight_in_leaf) <= 1;
+            if constexpr (!simple) take_rows(job, distances);
         }
         const auto off = [&](double added) {
             if (!poisson) return off_by_sums(added, moments.weight(), smallest);
@@ -109,9 +112,9 @@ class PlainRows {
     }
 
     // The same from a histogram of the node, as distances from its centre in whole steps.
-    void take(const Histograms& histograms, const Histogram& histogram,
+    void take(const Histograms<W>& histograms, const Histogram& histogram,
               const std::vector<uint32_t>& columns, const Node& node) {
-        static_assert(simple, "histograms are those of rows that count as one");
+        static_assert(counted, "histograms are those of rows without weights");
         const double unit = node.factor / histograms.steps();
         const auto centre = int64_t(std::rint(node.centre * histograms.steps()));
         for (uint32_t j : columns) {
@@ -140,6 +143,13 @@ class PlainRows {
     };
 
     // ---- rows --------------------------------------------------------------------
+
+    void take_rows(const RecordJob& job, const double* distances) {
+        const uint8_t* record = records_.first(job);
+        rows_.resize(job.n);
+        for (size_t i = 0; i < job.n; ++i, record += records_.size())
+            rows_[i] = {distances[i], double(records_.weight(record))};
+    }
 
     // Of a row, the distances being those of the node that was added up.
     Sums sums_of(size_t row, const double* distances) const {
@@ -177,7 +187,7 @@ class PlainRows {
     // Whether two branches may be so.
     bool admits(const Sums& left, const Sums& right) const {
         const double lighter = std::min(left.n, right.n);
-        if constexpr (simple) {
+        if constexpr (counted) {
             return lighter >= std::max({fewest_, problem_.weight_in_leaf, 1.0});
         } else {
             const double cases =

@@ -1,4 +1,4 @@
-// Whole subtrees: by variance, for rows that count as one, without missing values.
+// Whole subtrees: by variance, for rows that have no weights, without missing values.
 //
 // Splits are chosen from plain sums. A node whose split is not certain is handed back.
 
@@ -10,9 +10,9 @@
 namespace branchwise {
 
 // Subtrees of at most so many rows.
-template <typename Row, size_t most_rows>
-class Subtrees : public SubtreeChoice<Row, most_rows> {
-    using Base = SubtreeChoice<Row, most_rows>;
+template <typename W, typename Row, size_t most_rows>
+class Subtrees : public SubtreeChoice<W, Row, most_rows> {
+    using Base = SubtreeChoice<W, Row, most_rows>;
 
   public:
     using typename Base::Open;
@@ -50,11 +50,14 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
     using Base::number_;
     using Base::of_few;
     using Base::order;
+    using Base::parts_pairs;
     using Base::problem_;
     using Base::rank;
     using Base::records_;
+    using Base::repeated;
     using Base::rows_;
     using Base::scale_;
+    using Base::times;
     using Base::values_;
     using Base::varies_;
     using typename Base::Chosen;
@@ -65,7 +68,7 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
 
     // False where it is not certain how.
     bool split(const Open& node) {
-        if (node.n() == 2) return split_pair(node);
+        if (node.n() == 2 && parts_pairs()) return split_pair(node);
         Chosen chosen;
         if (!choose(node, moments_of(size_t(node.node)), chosen)) return false;
         if (chosen.column < 0)
@@ -88,12 +91,13 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
         if (rank(j)[rows[0]] > rank(j)[rows[1]]) std::swap(rows[0], rows[1]);
         const uint32_t ranks[2] = {rank(j)[rows[0]], rank(j)[rows[1]]};
         sizes_.assign(2, 1.0);
+        if constexpr (repeated) cases_.assign({double(times(rows[0])), double(times(rows[1]))});
         record_parent(node, j, ranks[0], ranks[1], first);
         for (size_t b = 0; b < 2; ++b) {
-            grown_.nodes[first + b].cases = 1;
+            grown_.nodes[first + b].cases = cases()[b];
             grown_.nodes[first + b].code = is_ordered(j) ? int32_t(b) : int32_t(ranks[b]);
             double* const moments = moments_of(first + b);
-            moments[0] = 1;
+            moments[0] = cases()[b];
             std::copy_n(&limbs_[rows[b] * scale_.sums.size()], scale_.sums.size(), moments + 1);
             std::fill_n(scale_.squares_of(moments), scale_.squares.size(), 0.0);
             add_squares(first + b, node.begin + b, node.begin + b + 1);
@@ -116,7 +120,7 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
         is_open_.clear();
         for (size_t b = 0; b < n_branches; begin += uint32_t(sizes_[b++])) {
             const bool open = (problem_.max_depth < 0 || node.depth + 1 < problem_.max_depth) &&
-                              sizes_[b] >= problem_.cases_to_split && differ(begin, sizes_[b]);
+                              cases()[b] >= problem_.cases_to_split && differ(begin, sizes_[b]);
             is_open_.push_back(open);
             listed = listed || (open && sizes_[b] > most_unlisted);
             if (!open) add_squares(first + b, begin, begin + size_t(sizes_[b]));
@@ -134,8 +138,9 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
         for (size_t b = 0; b < n_branches; begin += uint32_t(sizes_[b++]))
             if (is_open_[b])
                 open_.push_back({int64_t(first + b), node.depth + 1, begin,
-                                 begin + uint32_t(sizes_[b]), alive_begin, uint32_t(alive_.size()),
-                                 draws_.any() ? child_key(node.key, b) : 0, listed});
+                                 begin + uint32_t(sizes_[b]), uint32_t(cases()[b]), alive_begin,
+                                 uint32_t(alive_.size()), draws_.any() ? child_key(node.key, b) : 0,
+                                 listed});
     }
 
     // Whether there are several numbers.
@@ -146,26 +151,34 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
         return false;
     }
 
+    // The cases of every branch.
+    const std::vector<double>& cases() const { return repeated ? cases_ : sizes_; }
+
     // The branch of every row, and the rows of every branch.
     void set_branches(const Open& node, const Chosen& chosen) {
         const auto j = size_t(chosen.column);
         const uint32_t* const ranks = rank(j);
         if (is_ordered(j) || problem_.branching == Branching::two_way) {
             const bool ordered = is_ordered(j);
-            size_t n_right = 0;
+            size_t n_right = 0, cases_right = 0;
             for (size_t i = node.begin; i < node.end; ++i) {
                 const Row row = rows_[i];
                 branch_[row] = ordered ? Row(ranks[row] > chosen.low) : branch_of_code_[ranks[row]];
                 n_right += branch_[row];
+                if constexpr (repeated) cases_right += branch_[row] * times(row);
             }
             sizes_.assign({double(node.n() - n_right), double(n_right)});
+            if constexpr (repeated)
+                cases_.assign({double(node.cases - cases_right), double(cases_right)});
             return;
         }
         sizes_.assign(values_.size(), 0.0);
+        cases_.assign(values_.size(), 0.0);
         for (size_t i = node.begin; i < node.end; ++i) {
             const Row row = rows_[i];
             branch_[row] = branch_of_code_[ranks[row]];
             sizes_[branch_[row]] += 1;
+            cases_[branch_[row]] += times(row);
         }
     }
 
@@ -173,13 +186,13 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
         const auto j = size_t(chosen.column);
         record_parent(node, j, chosen.low, chosen.high, first);
         for (size_t b = 0; b < sizes_.size(); ++b) {
-            grown_.nodes[first + b].cases = sizes_[b];
+            grown_.nodes[first + b].cases = cases()[b];
             grown_.nodes[first + b].code = is_ordered(j) ? int32_t(b) : code_of_branch(b);
         }
     }
     void record_parent(const Open& node, size_t j, uint32_t low, uint32_t high, size_t first) {
         Node& parent = grown_.nodes[size_t(node.node)];
-        const int32_t largest = largest_branch(sizes_);
+        const int32_t largest = largest_branch(cases());
         parent.column = int32_t(j);
         if (is_ordered(j))
             parent.threshold =
@@ -212,7 +225,7 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
             if (b == largest) continue;
             double* const own = moments_of(first + b);
             std::fill_n(own, scale_.width(), 0.0);
-            own[0] = sizes_[b];
+            own[0] = cases()[b];
             for (size_t i = begin; i < begin + size_t(sizes_[b]); ++i)
                 for (size_t k = 0; k < n_limbs; ++k) own[1 + k] += limbs_[rows_[i] * n_limbs + k];
             for (size_t k = 0; k <= n_limbs; ++k) rest[k] -= own[k];
@@ -222,7 +235,7 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
     void add_squares(size_t node, size_t begin, size_t end) {
         double* const squares = scale_.squares_of(moments_of(node));
         for (size_t i = begin; i < end; ++i)
-            scale_.template add_square<false>(number_[rows_[i]], 1.0, squares);
+            scale_.template add_square<false>(number_[rows_[i]], times(rows_[i]), squares);
     }
 
     Grown& grown_;
@@ -230,23 +243,25 @@ class Subtrees : public SubtreeChoice<Row, most_rows> {
     // Scratch.
     std::vector<Open> open_;
     std::vector<double> sizes_;  // rows of each branch
+    std::vector<double> cases_;  // its cases, if rows are repeated
     std::vector<uint8_t> is_open_;
     std::vector<uint32_t> codes_;
 };
 
+// Whether subtrees of a table can be grown as a whole.
+inline bool suits_subtrees(const Problem& problem, const NumberScale& scale) {
+    return !scale.poisson && !problem.fractions && !problem.tests_splits &&
+           problem.missing != Policy::surrogate && !(problem.min_gain > 0) &&
+           !problem.random_splits && !problem.average_gain &&
+           std::none_of(problem.columns.begin(), problem.columns.end(),
+                        [](const Column& column) { return column.has_missing; });
+}
+
+// W is Times where rows are repeated, otherwise uint32_t.
+template <typename W>
 class SmallSubtrees {
   public:
-    using Rows = Records<uint32_t, double>;
-
-    static bool suits(const Problem& problem, const NumberScale& scale) {
-        const double fewest =
-            std::max({problem.cases_in_leaf, problem.cases_in_branch, problem.weight_in_leaf});
-        return !scale.poisson && !problem.fractions && !problem.tests_splits &&
-               problem.missing != Policy::surrogate && !(problem.min_gain > 0) && fewest <= 1 &&
-               !problem.random_splits && !problem.average_gain &&
-               std::none_of(problem.columns.begin(), problem.columns.end(),
-                            [](const Column& column) { return column.has_missing; });
-    }
+    using Rows = Records<W, double>;
 
     SmallSubtrees(const Problem& problem, const NumberScale& scale, const Rows& records,
                   Grown& grown)
@@ -254,20 +269,22 @@ class SmallSubtrees {
 
     // Whether a node of so many rows is to be grown here. Where many are handed back, as those of
     // few distinct numbers may be, only small ones are.
-    bool takes(size_t n) const {
-        return n <= Smaller::most ||
-               (n <= Larger::most && handed_back_ <= split_ / 16 + Larger::most);
+    bool takes(size_t n, size_t cases) const {
+        return cases <= Larger::most_cases &&
+               (n <= Smaller::most ||
+                (n <= Larger::most && handed_back_ <= split_ / 16 + Larger::most));
     }
 
     // Grow the subtree of an open node. Nodes in it that are not certain are added to the stack.
     // False where it is the node itself that is not.
     bool grow(const RecordJob& job, std::vector<RecordJob>& stack) {
         bool certain = true;
-        const auto take = [&](const Larger::Open& node) {
+        const auto take = [&](const typename Larger::Open& node) {
             split_ += node.n();
-            return node.n() <= Smaller::most && grow_small(job, node, stack);
+            return node.n() <= Smaller::most && node.cases <= Smaller::most_cases &&
+                   grow_small(job, node, stack);
         };
-        const auto failed = [&](const Larger::Open& node) {
+        const auto failed = [&](const typename Larger::Open& node) {
             handed_back_ += node.n();
             certain = certain && node.node != job.node;
             if (node.node != job.node) larger_.hand_back(job, node, stack);
@@ -277,15 +294,16 @@ class SmallSubtrees {
     }
 
   private:
-    using Larger = Subtrees<uint16_t, 8192>;
-    using Smaller = Subtrees<uint8_t, 32>;
+    using Larger = Subtrees<W, uint16_t, 8192>;
+    using Smaller = Subtrees<W, uint8_t, 32>;
 
     // False where the node itself is not certain.
-    bool grow_small(const RecordJob& job, const Larger::Open& node, std::vector<RecordJob>& stack) {
+    bool grow_small(const RecordJob& job, const typename Larger::Open& node,
+                    std::vector<RecordJob>& stack) {
         bool certain = true;
         smaller_.grow(
-            smaller_.load(larger_, node), [](const Smaller::Open&) { return false; },
-            [&](const Smaller::Open& open) {
+            smaller_.load(larger_, node), [](const typename Smaller::Open&) { return false; },
+            [&](const typename Smaller::Open& open) {
                 if (open.node == node.node)
                     certain = false;
                 else

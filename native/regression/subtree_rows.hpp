@@ -3,6 +3,7 @@
 // are looked at, and the rows are sorted for these.
 //
 // Row is the type of a number: two bytes for subtrees of some thousand rows, one for those of few.
+// W is Times where rows are repeated, otherwise uint32_t.
 
 #pragma once
 
@@ -26,19 +27,22 @@ void sort_few(std::vector<Value>& values, const Less& less) {
     }
 }
 
-template <typename Row, size_t most_rows>
+template <typename W, typename Row, size_t most_rows>
 class SubtreeRows {
-    template <typename, size_t>
+    template <typename, typename, size_t>
     friend class SubtreeRows;
 
   public:
-    using Rows = Records<uint32_t, double>;
+    using Rows = Records<W, double>;
+    static constexpr bool repeated = Rows::repeated;
     static constexpr size_t most = most_rows;
+    static constexpr size_t most_cases = repeated ? 2 * most : most;  // repeated rows are several
 
     // A node: its rows in all lists, and its columns in alive_.
     struct Open {
         int64_t node, depth;
         uint32_t begin, end;
+        uint32_t cases;
         uint32_t alive_begin, alive_end;
         uint64_t key;  // of its draws
         bool listed;   // whether it has lists
@@ -52,9 +56,12 @@ class SubtreeRows {
         reserve(n);
         std::fill_n(limbs_.begin(), n * n_limbs, 0.0);
         const uint8_t* record = records_.first(job);
+        uint32_t cases = 0;
         for (size_t i = 0; i < n; ++i, record += records_.size()) {
             number_[i] = records_.target(record);
-            scale_.add_number<false>(number_[i], 1.0, &limbs_[i * n_limbs]);
+            if constexpr (repeated) times_[i] = Times(records_.weight(record));
+            scale_.template add_number<false>(number_[i], times(i), &limbs_[i * n_limbs]);
+            cases += times(i);
             rows_[i] = Row(i);
             origin_[i] = uint32_t(i);
         }
@@ -70,13 +77,14 @@ class SubtreeRows {
                 rank(j)[i] = records_.code(record, j);
             arrange(j, n);
         }
-        return {job.node, job.depth, 0, uint32_t(n), 0, uint32_t(alive_.size()), job.key, true};
+        return {job.node, job.depth, 0, uint32_t(n), cases, 0, uint32_t(alive_.size()),
+                job.key,  true};
     }
 
     // That of a node of a larger subtree.
     template <typename Wide, size_t more>
-    Open load(const SubtreeRows<Wide, more>& from,
-              const typename SubtreeRows<Wide, more>::Open& node) {
+    Open load(const SubtreeRows<W, Wide, more>& from,
+              const typename SubtreeRows<W, Wide, more>::Open& node) {
         const size_t n = node.n(), n_limbs = scale_.sums.size();
         reserve(n);
         Row number_of[more];
@@ -84,6 +92,7 @@ class SubtreeRows {
             const auto row = from.rows_[node.begin + i];
             number_of[row] = Row(i);
             number_[i] = from.number_[row];
+            if constexpr (repeated) times_[i] = from.times_[row];
             origin_[i] = from.origin_[row];
             rows_[i] = Row(i);
             std::copy_n(&from.limbs_[row * n_limbs], n_limbs, &limbs_[i * n_limbs]);
@@ -101,7 +110,8 @@ class SubtreeRows {
             for (size_t i = 0; i < n; ++i) order(j)[i] = number_of[list[i]];
             tied_[j] = from.tied_[j];
         }
-        return {node.node, node.depth, 0, uint32_t(n), 0, uint32_t(alive_.size()), node.key, true};
+        return {node.node, node.depth, 0, uint32_t(n), node.cases, 0, uint32_t(alive_.size()),
+                node.key,  true};
     }
 
     // A node that is not certain, as one with records and lists of its own.
@@ -143,6 +153,12 @@ class SubtreeRows {
           tied_(problem.columns.size()) {
         for (size_t j = 0; j < has_list_.size(); ++j)
             has_list_[j] = records.is_numeric(j) && (of_few || n_codes(j) > most_counted);
+    }
+
+    // How often a row counts.
+    uint32_t times(size_t row) const {
+        if constexpr (repeated) return times_[row];
+        return 1;
     }
 
     bool is_ordered(size_t j) const { return records_.is_numeric(j); }
@@ -209,7 +225,8 @@ class SubtreeRows {
     const Rows& records_;
 
     // By row.
-    std::vector<double> number_, limbs_;
+    std::vector<double> number_, limbs_;     // of the row as often as it counts
+    std::vector<Times> times_;               // how often, if rows are repeated
     std::vector<uint32_t> origin_;           // its record
     std::vector<Row> rows_;                  // of nodes, in the order of their numbers
     Row by_number_[of_few ? most : 1] = {};  // the same in the order of the target, of few rows
@@ -230,6 +247,7 @@ class SubtreeRows {
         for (auto* by_row : {&rows_, &branch_, &others_}) by_row->resize(room_);
         for (auto* by_row : {&origin_, &position_}) by_row->resize(room_);
         number_.resize(room_);
+        if constexpr (repeated) times_.resize(room_);
         limbs_.resize(room_ * scale_.sums.size());
         order_.resize(has_list_.size() * room_);
         rank_.resize(has_list_.size() * room_);

@@ -247,6 +247,7 @@ def growth(**changed):
         "n_codes": [1],
         "values": np.array([0.25, 0.5, 0.5, -0.5]),
         "weights": None,
+        "times": None,
         "options": options,
         "progress": None,
     }
@@ -258,6 +259,17 @@ def growth(**changed):
 def test_the_border_takes_good_arrays():
     tree = _native.grow_numbers(**growth())
     assert tree["weights"].shape == (5, 3)
+    often = np.array([1, 2, 1, 255], dtype=np.uint8)
+    tree = _native.grow_numbers(
+        **growth(times=often, sum_exponents=[-40.0], square_exponents=[-40.0])
+    )
+    assert tree["cases"][0] == 259
+
+
+def test_the_border_refuses_times_beside_weights():
+    once = {"times": np.ones(4, dtype=np.uint8), "weights": np.ones(4)}
+    with pytest.raises(ValueError, match="times must be None"):
+        _native.grow_numbers(**growth(**once))
 
 
 @pytest.mark.parametrize(
@@ -278,6 +290,9 @@ def test_the_border_takes_good_arrays():
         ("square_exponents", [-48.0, -40.0]),
         ("case_bits", 100),
         ("weights", np.full(4, 0.5)),
+        ("times", np.array([1, 2, 0, 1], dtype=np.uint8)),
+        ("times", np.ones(3, dtype=np.uint8)),
+        ("times", np.ones(4)),
     ],
 )
 def test_the_border_refuses(name, value):

@@ -93,8 +93,18 @@ def random_subtree_problem(seed: int):
         branching=str(rng.choice(["two-way", "two-way", "values"])),  # type: ignore[arg-type]
         max_depth=rng.choice([None, None, 4, 9]),
         min_samples_split=int(rng.choice([2, 2, 5, 40])),
+        min_samples_leaf=int(rng.choice([1, 1, 2, 3, 20])),
+        min_samples_branch=int(rng.choice([0, 0, 0, 4])),
     )
     return columns, Columns(n, tuple(cells)), y, weigh(None, n, False), recipe
+
+
+def random_times(rng: np.random.Generator, n: int):
+    """How often rows count: as in a bootstrap sample, a few times, or very often."""
+    drawn = np.bincount(rng.integers(0, n, n), minlength=n)
+    often = rng.choice([1, 2, 255], n, p=[0.9, 0.05, 0.05])
+    times = [drawn, rng.integers(0, 4, n), often][int(rng.integers(0, 3))]
+    return np.maximum(times, 1).astype(np.uint8)
 
 
 def _complete_column(rng: np.random.Generator, name: str, n: int):

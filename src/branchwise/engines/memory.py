@@ -61,7 +61,10 @@ _BYTE = 256
 
 @dataclass(frozen=True)
 class Training:
-    """Encoded columns, targets, weights, and a cache of trees of the same columns."""
+    """Encoded columns, targets, weights, and a cache of trees of the same columns.
+
+    ``times`` says how often each row counts, for numbers without weights; None: once.
+    """
 
     columns: tuple[Column, ...]
     data: Columns
@@ -69,6 +72,7 @@ class Training:
     n_classes: int
     weights: Floats | None = None
     cache: LRUCache | None = None
+    times: NDArray[np.uint8] | None = None
 
     @cached_property
     def target_digest(self) -> tuple[bytes, bytes]:
@@ -77,13 +81,24 @@ class Training:
         target = self.target.astype(np.uint8) if few else self.target
         return digest(target), digest(self.weights)
 
-    def take(self, rows: Ints) -> Training:
-        """Keep some of the rows."""
+    def take(self, rows: Ints, times: NDArray[np.uint8] | None = None) -> Training:
+        """Keep some of the rows, each as often as ``times`` says."""
         data = Columns(len(rows), tuple(cells.take(rows) for cells in self.data.data))
         weights = None if self.weights is None else self.weights[rows]
         return replace(
-            self, data=data, target=self.target[rows], weights=weights, cache=None
+            self,
+            data=data,
+            target=self.target[rows],
+            weights=weights,
+            cache=None,
+            times=times,
         )
+
+    def repeated(self) -> Training:
+        """Repeat each row as often as it counts."""
+        if self.times is None:
+            return self
+        return self.take(np.repeat(np.arange(self.data.n_rows), self.times))
 
     def in_order(self, order: Ints) -> Training:
         """Put the columns in another order."""
@@ -108,7 +123,8 @@ class Training:
     def _weigh(self, divides: bool, weights_are_cases: bool) -> WeightGrid:
         # Cases are split only where values are missing and go down every branch.
         split = divides and any(column.has_missing for column in self.columns)
-        return weigh(self.weights, self.data.n_rows, split, weights_are_cases)
+        n_rows = self.data.n_rows if self.times is None else int(self.times.sum())
+        return weigh(self.weights, n_rows, split, weights_are_cases)
 
     def plan(self, task: Task, schema: Schema) -> Plan:
         """Return the plan of counting these rows."""
@@ -127,7 +143,8 @@ class Training:
             MemoryEngine,
         )
 
-        return MemoryEngine(self.columns, self.data, self.prepared(grid), grid)
+        rows = self.repeated()
+        return MemoryEngine(rows.columns, rows.data, rows.prepared(grid), grid)
 
 
 def with_number_kinds(

@@ -15,13 +15,14 @@ from branchwise.engines.chunk import Chunk
 from branchwise.engines.level_engine import RemoteRows
 from branchwise.engines.memory import Training
 from branchwise.engines.subsamples import MOST_SAMPLES, RowSampler, sampled_rows
-from branchwise.ensemble.sampling import Samples, Subsamples, times_drawn
+from branchwise.ensemble.sampling import Samples, Subsamples, distinct_rows, times_drawn
 from branchwise.errors import ParameterError
 from branchwise.grow.draws import ColumnDraws, Keys, column_order, tree_key
 from branchwise.grow.grow import Progress
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import as_done
 from branchwise.train.train import (
+    counts_times,
     grown_from_bins,
     in_bins,
     is_native,
@@ -48,6 +49,7 @@ def grow_trees(
     binned, edges = in_bins(
         training, training.grid(recipe.tree), recipe.tree, native, threads
     )
+    with_times = counts_times(training, recipe.tree)
     stopping = threading.Event()
 
     def go_on(_: int) -> None:
@@ -57,9 +59,11 @@ def grow_trees(
     def grow_one(tree: int) -> Tree:
         rows, cells = training, binned
         if not samples.takes_all or not training.counted.all():
-            chosen = samples.rows(tree)
-            rows = training.take(chosen)
-            cells = rows if binned is training else binned.take(chosen)
+            some, times = samples.rows(tree), None
+            if with_times:
+                some, times = distinct_rows(some)
+            rows = training.take(some, times)
+            cells = rows if binned is training else binned.take(some, times)
         weighed = samples.balanced(rows)
         cells = replace(cells, weights=weighed.weights, cache=None)
         watch = None if threads == 1 else go_on

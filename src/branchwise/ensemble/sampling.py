@@ -100,6 +100,18 @@ class Samples:
         return replace(training, weights=weights)
 
 
+def distinct_rows(rows: Ints) -> tuple[Ints, NDArray[np.uint8] | None]:
+    """Return the distinct ones of rows in order, and how often each is among them.
+
+    Where one is there too often, all rows are returned, which count once each.
+    """
+    last = np.flatnonzero(np.diff(rows, append=-1))
+    times = np.diff(last, prepend=-1)
+    if times.max() > np.iinfo(np.uint8).max:
+        return rows, None
+    return rows[last], times.astype(np.uint8)
+
+
 def sample_key(recipe: EnsembleRecipe, tree: int) -> Keys:
     """Return the key of the sample of a tree."""
     seed = tree_key(recipe.random_state, tree) ^ _SAMPLE

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.conventions.threshold_positions import POSITIONS
@@ -159,10 +160,12 @@ def grow_numbers(
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
     drawn: ColumnDraws | None = None,
+    times: NDArray[np.uint8] | None = None,
 ) -> Tree | None:
     """Grow the same tree as the reference from rows that have numbers.
 
-    The weights of its nodes are their moments. None as in :func:`grow_native`.
+    With ``times``, rows count as if each were repeated so often. The weights of its
+    nodes are their moments. None as in :func:`grow_native`.
     """
     scale, values = target.scale, target.values
     if grid.weights is not None:
@@ -178,6 +181,7 @@ def grow_numbers(
     arrays = extension().grow_numbers(
         **_cells(table.columns, table.data, grid),
         values=plain_array(values),
+        times=optional_array(times),
         options=options,
         progress=progress,
     )

@@ -220,7 +220,10 @@ def _whole(
     target = training.prepared(grid)
     columns, data = training.columns, training.data
     if is_native(training, recipe):
-        grown = natively(columns, data, target, grid, recipe, threads, progress, drawn)
+        further: tuple[Any, ...] = (threads, progress, drawn)
+        if training.times is not None:
+            further = *further, training.times
+        grown = natively(columns, data, target, grid, recipe, *further)
         if grown is not None:
             scale = None if isinstance(target, Classes) else target.scale
             return finished(grown, scale, grid)
@@ -248,6 +251,17 @@ def natively(
             columns, data, labels, n_classes, grid, recipe, *further
         )
     return native.grow_numbers(columns, data, target, grid, recipe, *further)
+
+
+def counts_times(training: Training, recipe: Recipe) -> bool:
+    """Whether trees can be grown from rows that have ``times``."""
+    plain = not training.n_classes and training.weights is None
+    return (
+        plain
+        and is_native(training, recipe)
+        and not training.grid(recipe).fractions
+        and not is_pruned(recipe)
+    )
 
 
 def is_native(training: Training, recipe: Recipe) -> bool:
