@@ -173,6 +173,7 @@ def numbers_call(rng: np.random.Generator) -> Call:
     given = recorded(native.grow_numbers, *source, None, None, times)
     given["options"]["worth_sharing"] = int(rng.choice([1, 1 << 18]))
     given["options"] |= some_draws(rng, branching)
+    given["options"]["summarised"] = bool(rng.random() < 0.5)
     return "grow_numbers", given
 
 

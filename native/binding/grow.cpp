@@ -89,7 +89,7 @@ nb::object grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int6
     const auto grow = [&](const Watch& watch) {
         return grow_classes(problem, total_of_rows, watch);
     };
-    return hand_over_grown(progress, size_t(n_classes), grow, [](const TreeArrays&) {});
+    return hand_over_grown(progress, size_t(n_classes), grow);
 }
 
 // Whether a table has room for all of its codes and classes: in proportion to its rows.

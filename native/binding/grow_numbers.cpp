@@ -53,7 +53,17 @@ std::vector<Grown> grow_numbers(const Problem& problem, const NumberScale& scale
     });
 }
 
-// `values` are in a unit in which none is above 1.
+std::vector<Grown> grow_numbers(const Problem& problem, const NumberScale& scale,
+                                const Watch& watch) {
+    ThreadPool pool(useful_threads(problem), problem.worth_sharing);
+    if (problem.weights || problem.fractions)
+        return grow_numbers<double>(problem, scale, watch, pool);
+    if (problem.times) return grow_numbers<Times>(problem, scale, watch, pool);
+    return grow_numbers<uint32_t>(problem, scale, watch, pool);
+}
+
+// `values` are in a unit in which none is above 1. The weights of nodes are their moments or, if
+// `summarised`, weight, mean and deviation.
 nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle values,
                             nb::object weights, nb::object times, nb::dict options,
                             nb::object progress) {
@@ -69,6 +79,8 @@ nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle value
     if (!times.is_none()) total_of_rows = read_times(problem, arrays, times);
     read_options(problem, given);
     NumberScale scale = read_scale(given, numbers);
+    const bool summarised = given.flag("summarised");
+    const auto unit = int(given.whole("unit", -1074, 1000));
     check_all_options(problem, given);
     check_fractions(problem);
     if (problem.branching == Branching::groups)
@@ -79,15 +91,12 @@ nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle value
     check_limbs(scale, total_of_rows);
     scale.set_steps();
     const auto grow = [&](const Watch& watch) {
-        ThreadPool pool(useful_threads(problem), problem.worth_sharing);
-        if (problem.weights || problem.fractions)
-            return grow_numbers<double>(problem, scale, watch, pool);
-        if (problem.times) return grow_numbers<Times>(problem, scale, watch, pool);
-        return grow_numbers<uint32_t>(problem, scale, watch, pool);
+        std::vector<Grown> grown = grow_numbers(problem, scale, watch);
+        if (!problem.fractions) add_up_squares(grown, scale);
+        if (summarised) summarise_nodes(grown, scale, unit);
+        return grown;
     };
-    return hand_over_grown(progress, scale.width(), grow, [&](TreeArrays& tree) {
-        if (!problem.fractions) add_up_squares(tree, scale);
-    });
+    return hand_over_grown(progress, summarised ? summary_width : scale.width(), grow);
 }
 
 }  // namespace

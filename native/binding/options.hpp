@@ -89,19 +89,18 @@ inline unsigned useful_threads(const Problem& problem) {
     return unsigned(std::min<size_t>(problem.n_threads, room));
 }
 
-// Grow without the GIL, and lay the tree out; `width`: the weights of a node. What is left to do
-// with these arrays does complete(tree). None where the reference must grow the tree.
-template <typename Grow, typename Complete>
-nb::object hand_over_grown(const nb::object& progress, size_t width, const Grow& grow,
-                           const Complete& complete) {
+// Grow without the GIL, and lay the tree out; `width`: the weights of a node. None where the
+// reference must grow the tree.
+template <typename Grow>
+nb::object hand_over_grown(const nb::object& progress, size_t width, const Grow& grow) {
     PythonInterruptCheck python(progress);
     const Watch watch = std::ref(python);
     std::unique_ptr<TreeArrays> tree;
     try {
         ReleasedGil released;
-        const std::vector<Grown> grown = grow(watch);
-        if (!python.interrupted()) tree = std::make_unique<TreeArrays>(in_levels(grown, width));
-        if (tree) complete(*tree);
+        std::vector<Grown> grown = grow(watch);
+        if (!python.interrupted())
+            tree = std::make_unique<TreeArrays>(in_levels(std::move(grown), width));
         if (tree) watch(tree->n_nodes());
     } catch (const Undecided&) {
         return nb::none();

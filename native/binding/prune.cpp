@@ -62,7 +62,8 @@ TreeArrays lay_out(const PruneTree& tree) {
     const uint32_t* codes = tree.codes.data();
     for (size_t i = 0; i < order.size(); ++i) {
         const PruneNode& node = tree.nodes[order[i]];
-        arrays.write(i, node, node.children.size(), tree.at(order[i]), node.cases);
+        arrays.write(i, node, node.children.size(), node.cases);
+        arrays.write_weights(i, tree.at(order[i]));
         arrays.write_codes(i, codes + node.code_begin, codes + node.code_end);
     }
     return arrays;

@@ -52,13 +52,32 @@ struct LargePages {
     bool operator==(const LargePages&) const { return true; }
     bool operator!=(const LargePages&) const { return false; }
 
-  private:
     static constexpr size_t page = size_t(1) << 21;
-    static constexpr size_t large = page;
+    static constexpr size_t large = page;  // bytes of an array that begins with a page
 };
 
 template <typename T>
 using Array = std::vector<T, LargePages<T>>;
+
+// Give the memory of some elements of a large array back: they are not read before they are written
+// again. `begin` is at the beginning of a page of the system, none of which is larger than these.
+template <typename T>
+void give_back(Array<T>& array, size_t begin, size_t end) {
+#if defined(__linux__)
+    constexpr size_t pages = size_t(1) << 16;
+    if (array.size() * sizeof(T) >= LargePages<T>::large)
+        madvise(array.data() + begin, (end - begin) * sizeof(T) / pages * pages, MADV_DONTNEED);
+#else
+    (void)array, (void)begin, (void)end;
+#endif
+}
+
+// The same for what nodes of so many rows leave behind; smaller ones are too many.
+constexpr size_t many_rows = size_t(1) << 17;
+template <typename T>
+void give_back_scratch(Array<T>& array, size_t n_rows) {
+    if (n_rows >= many_rows) give_back(array, 0, array.size());
+}
 
 // An array that somebody else owns.
 template <typename T>

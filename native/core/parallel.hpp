@@ -117,9 +117,7 @@ class Team {
 
         for (size_t i = 0; i < nodes.size(); ++i) {
             if (roots[i] < 0) continue;
-            Node& node = grown[0].nodes[size_t(nodes[i])];
-            node.graft = int32_t(owners[i]) + 1;
-            node.first_child = uint32_t(roots[i]);
+            grown[0].nodes[size_t(nodes[i])].set_graft(owners[i] + 1, size_t(roots[i]));
         }
         for (auto& part : parts) grown.push_back(std::move(part));
     }

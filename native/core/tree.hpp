@@ -14,10 +14,10 @@ namespace branchwise {
 
 // What a node tests, and where values go that lead to none of its branches.
 struct Split {
+    double threshold = std::numeric_limits<double>::quiet_NaN();
     int32_t column = -1;
     int32_t missing_to = stop_here;
     int32_t unseen_to = stop_here;
-    double threshold = std::numeric_limits<double>::quiet_NaN();
 };
 
 // The arrays of a tree, nodes numbered level by level, so that children and their codes lie in
@@ -65,12 +65,11 @@ struct TreeArrays : TreeLayout<Array<int64_t>, Array<double>> {
         for (auto* array : {&column, &n_children, &missing_to, &unseen_to, &n_codes})
             array->resize(n);
         for (auto* array : {&threshold, &cases}) array->resize(n);
-        weights.resize(n * width);
+        weights.resize(n * width);  // takes no memory before it is written
         codes.reserve(most_codes);
     }
 
-    void write(size_t node, const Split& split, size_t children, const double* node_weights,
-               double node_cases) {
+    void write(size_t node, const Split& split, size_t children, double node_cases) {
         column[node] = split.column;
         threshold[node] =
             split.column < 0 ? std::numeric_limits<double>::quiet_NaN() : split.threshold;
@@ -78,7 +77,9 @@ struct TreeArrays : TreeLayout<Array<int64_t>, Array<double>> {
         missing_to[node] = split.missing_to;
         unseen_to[node] = split.unseen_to;
         cases[node] = node_cases;
-        for (size_t k = 0; k < width; ++k) weights[node * width + k] = node_weights[k];
+    }
+    void write_weights(size_t node, const double* of_node) {
+        for (size_t k = 0; k < width; ++k) weights[node * width + k] = of_node[k];
     }
 
     // The codes that lead to a node.
@@ -94,12 +95,20 @@ constexpr int32_t no_code = -1;      // the branch of missing values, and the ro
 constexpr int32_t both_sides = -2;   // any known number
 constexpr int32_t first_group = -3;  // and below: values that share a branch, of Grown::group
 
+// 40 bytes: a tree without a limit has millions.
 struct Node : Split {
-    int32_t n_children = 0;
+    int32_t n_children = 0;  // or less, if another part has them
     uint32_t first_child = 0;
     int32_t code = no_code;
-    int32_t graft = -1;
     double cases = 0;
+
+    // A subtree that another thread has grown: which part of the tree, and its root there.
+    void set_graft(size_t part, size_t root) {
+        n_children = -int32_t(part);
+        first_child = uint32_t(root);
+    }
+    bool is_graft() const { return n_children < 0; }
+    size_t graft() const { return size_t(-n_children); }
 };
 
 // A split in two that stands for another one, where the column of that is missing.
@@ -110,8 +119,7 @@ struct Surrogate {
 };
 
 // Nodes in the order of creation, siblings contiguous; weights[node * width + k].
-// A subtree that another thread has grown is in a Grown of its own: `graft` says which,
-// and its root there is node `first_child`.
+// Subtrees that another thread has grown are in a Grown of its own.
 struct Grown {
     Array<Node> nodes;
     Array<double> weights;
@@ -183,7 +191,9 @@ inline void write_surrogates(TreeArrays& tree, const std::vector<Grown>& grown,
 }
 
 // Number the nodes level by level. The first of `grown` has the root; the others are grafted.
-inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
+// Nodes and weights are given back as soon as they are written: a tree may take more memory than
+// the rows that it is grown from.
+inline TreeArrays in_levels(std::vector<Grown>&& grown, size_t width) {
     size_t n = 0;
     size_t grouped = 0;
     for (const Grown& part : grown) {
@@ -191,7 +201,7 @@ inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
         grouped += part.grouped.size();
     }
     if (grown.size() > 1)  // a grafted node is its subtree's root as well
-        for (const Node& node : grown[0].nodes) n -= node.graft >= 0;
+        for (const Node& node : grown[0].nodes) n -= node.is_graft();
     TreeArrays tree(n, width, 2 * n + grouped);
     constexpr size_t ahead = 16;
     Array<GrownAt> order(n);
@@ -200,8 +210,8 @@ inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
     for (size_t i = 0; i < n; ++i) {
         GrownAt& at = order[i];
         const Node* node = &grown[size_t(at.part)].nodes[at.node];
-        if (node->graft >= 0) {
-            at = {node->graft, node->first_child};
+        if (node->is_graft()) {
+            at = {int32_t(node->graft()), node->first_child};
             node = &grown[size_t(at.part)].nodes[at.node];
         }
         if (i + ahead < known)
@@ -209,7 +219,7 @@ inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
         for (int32_t b = 0; b < node->n_children; ++b)
             order[known++] = {at.part, node->first_child + uint32_t(b)};
         const Grown& part = grown[size_t(at.part)];
-        tree.write(i, *node, size_t(node->n_children), &part.weights[at.node * width], node->cases);
+        tree.write(i, *node, size_t(node->n_children), node->cases);
         constexpr int32_t sides[] = {0, 1};
         if (node->code <= first_group) {
             const Span<const uint32_t> group = part.group(node->code);
@@ -221,6 +231,14 @@ inline TreeArrays in_levels(const std::vector<Grown>& grown, size_t width) {
         }
     }
     write_surrogates(tree, grown, order);
+    for (Grown& part : grown) Array<Node>().swap(part.nodes);
+    for (size_t i = 0; i < n; ++i) {
+        const auto weights_of = [&](const GrownAt& at) {
+            return &grown[size_t(at.part)].weights[at.node * width];
+        };
+        if (i + ahead < n) __builtin_prefetch(weights_of(order[i + ahead]));
+        tree.write_weights(i, weights_of(order[i]));
+    }
     return tree;
 }
 

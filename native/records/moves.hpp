@@ -131,6 +131,7 @@ class Mover {
             if (records_.is_list((*job.alive)[i]))
                 move_ranked(job, records_.slot((*job.alive)[i]), children, beside_[member]);
         });
+        for (Array<Ranked>& beside : beside_) give_back_scratch(beside, job.n);
     }
 
   private:

@@ -41,7 +41,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
 
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
-        add_root();
+        add_root(problem_.n_rows);
         Job root = records_.make_root(pool_, [&](uint32_t row) { return problem_.labels[row]; });
         for (uint32_t row : records_.rows())
             weights_of(0)[problem_.labels[row]] += records_.row_weight(row);

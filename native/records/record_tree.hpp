@@ -34,10 +34,10 @@ class RecordTree : public Grower {
           candidates_(problem.columns.size()),
           branch_of_code_(records_.most_codes()) {}
 
-    // About as many nodes as a deep tree has, so that arrays need not grow and be copied.
-    void add_root() {
+    // With room for as many nodes as a deep tree has, so that arrays need not grow and be copied.
+    void add_root(size_t n_nodes) {
         constexpr size_t most_reserved = size_t(1) << 27;
-        if (pool_.size() == 1) reserve_nodes(problem_.n_rows, most_reserved);
+        if (pool_.size() == 1) reserve_nodes(n_nodes, most_reserved);
         add_nodes(1);
         std::fill_n(weights_of(0), width_, 0.0);
     }

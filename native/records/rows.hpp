@@ -210,6 +210,18 @@ struct Arena {
         lists[side].resize(n);
         for (auto& list : lists[side]) list.resize(capacity);
     }
+
+    // Give back what lists have before a place, which is not read any more.
+    void give_back_lists(size_t end) {
+        constexpr size_t at_once = size_t(1) << 15;
+        end = end / at_once * at_once;
+        if (end <= given_back) return;
+        for (auto& list : lists[0]) give_back(list, given_back, end);
+        given_back = end;
+    }
+
+  private:
+    size_t given_back = 0;
 };
 
 // Whole units; a copy of a size that is known only now would be a call.

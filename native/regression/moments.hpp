@@ -341,16 +341,40 @@ class NodeMoments {
     int exponent_ = 0, bits_ = 0;
 };
 
-// Nodes of a tree in levels have the squares of their children, besides their own.
-inline void add_up_squares(TreeArrays& tree, const NumberScale& scale) {
-    const size_t width = scale.width(), n_limbs = scale.squares.size();
-    size_t child = tree.n_nodes();
-    for (size_t node = tree.n_nodes(); node-- > 0;) {
-        double* const own = scale.squares_of(&tree.weights[node * width]);
-        for (auto left = tree.n_children[node]; left > 0; --left) {
-            const double* const part = scale.squares_of(&tree.weights[--child * width]);
-            for (size_t k = 0; k < n_limbs; ++k) own[k] += part[k];
+// Nodes have the squares of their children, besides their own. These are added later than a node.
+inline void add_up_squares(std::vector<Grown>& grown, const NumberScale& scale) {
+    const auto squares_of = [&](Grown& part, size_t node) {
+        return scale.squares_of(&part.weights[node * scale.width()]);
+    };
+    for (size_t at = grown.size(); at-- > 0;) {
+        Grown& part = grown[at];
+        for (size_t node = part.nodes.size(); node-- > 0;) {
+            const Node& parent = part.nodes[node];
+            Grown& there = parent.is_graft() ? grown[parent.graft()] : part;
+            double* const own = squares_of(part, node);
+            const int32_t n_parts = parent.is_graft() ? 1 : parent.n_children;
+            for (int32_t b = 0; b < n_parts; ++b) {
+                const double* const more = squares_of(there, parent.first_child + size_t(b));
+                for (size_t k = 0; k < scale.squares.size(); ++k) own[k] += more[k];
+            }
         }
+    }
+}
+
+// The weight, mean and deviation of nodes instead of their moments, times 2^unit.
+constexpr size_t summary_width = 3;
+inline void summarise_nodes(std::vector<Grown>& grown, const NumberScale& scale, int unit) {
+    for (Grown& part : grown) {
+        Array<double> summaries(part.nodes.size() * summary_width);
+        double* to = summaries.data();
+        for (size_t node = 0; node < part.nodes.size(); ++node, to += summary_width) {
+            const double* const moments = &part.weights[node * scale.width()];
+            const bool counts = moments[0] > 0;
+            to[0] = moments[0];
+            to[1] = counts ? mean_of(scale, moments, unit) : 0.0;
+            to[2] = counts ? std::ldexp(std::sqrt(variance_of(scale, moments)), unit) : 0.0;
+        }
+        part.weights.swap(summaries);
     }
 }
 

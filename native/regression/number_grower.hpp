@@ -40,7 +40,8 @@ class NumberGrower : public NumberTree<W> {
 
     // Make the root, an open node unless it is a leaf.
     void plant(std::vector<Job>& jobs) {
-        add_root();
+        add_root(2 * problem_.n_rows);
+        depth_first_ = pool_.size() == 1 && records_.lists_in_place();
         Job root = records_.make_root(pool_, [&](uint32_t row) { return scale_.values[row]; });
         Values values;
         each_record(root, [&](size_t, const uint8_t* record) {
@@ -56,6 +57,7 @@ class NumberGrower : public NumberTree<W> {
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
+        if (depth_first_) job.arena->give_back_lists(job.lists);
         if (subtrees_ && subtrees_->takes(job.n, size_t(weights_of(job.node)[0])) &&
             subtrees_->grow(job, stack))
             return;
@@ -66,6 +68,7 @@ class NumberGrower : public NumberTree<W> {
             return (pair && split_pair(job, stack)) || split_by_best(job, stack);
         });
         if (!is_split) close(job);
+        give_back_scratch(distances_, job.n);
     }
 
   private:
@@ -483,11 +486,12 @@ class NumberGrower : public NumberTree<W> {
     std::unique_ptr<Subtrees> subtrees_;
 
     // Scratch, kept between nodes.
+    bool depth_first_ = false;  // lists of a node come before those of all other open ones
     const std::vector<uint32_t>* tested_ = nullptr;  // columns that may split the node
     std::vector<uint32_t> open_columns_;             // of these, that are to be scored
-    std::vector<double> distances_;  // of the node's rows, scaled, times their weights
-    double squares_ = 0;             // the sum of their squares
-    double variance_ = 0;            // of the numbers, where scores need it
+    Array<double> distances_;  // of the node's rows, scaled, times their weights
+    double squares_ = 0;       // the sum of their squares
+    double variance_ = 0;      // of the numbers, where scores need it
     bool has_variance_ = false;
     std::vector<NumberBounds> bounds_;  // of open columns
 };

@@ -42,11 +42,20 @@ def both(columns, data, y, grid, recipe, threads=1):
     return tuple(finished(tree, target.scale, grid) for tree in (reference, twin))
 
 
+def summarised(columns, data, y, grid, recipe, threads=1):
+    """The tree whose nodes have weight, mean and deviation from the kernel."""
+    target = measure(y, grid)
+    given = columns, data, target, grid, recipe, threads, None, None, None, True
+    return finished(native.grow_numbers(*given), None, grid)
+
+
 def check_tables(seeds):
     for seed in seeds:
         problem = random_number_problem(seed)
         threads = 2 if seed % 10 == 0 else 1
-        same_numbers(*both(*problem, threads), (seed, problem[-1]))
+        reference, tree = both(*problem, threads)
+        same_numbers(reference, tree, (seed, problem[-1]))
+        same_numbers(reference, summarised(*problem, threads), (seed, problem[-1]))
 
 
 def test_same_tree_on_random_tables():
@@ -116,6 +125,7 @@ def test_same_tree_on_a_larger_table_with_any_number_of_threads(
     for threads in (2, 3, 7):
         shared = native.grow_numbers(*problem[:2], target, problem[3], recipe, threads)
         same_numbers(one, finished(shared, target.scale, problem[3]), threads)
+        same_numbers(one, summarised(*problem, recipe, threads), threads)
 
 
 @pytest.mark.parametrize("criterion", ["variance", "poisson"])
@@ -241,6 +251,8 @@ def growth(**changed):
         "sum_exponents": [-48.0],
         "square_exponents": [-48.0],
         "case_bits": 3,
+        "summarised": False,
+        "unit": 0,
     }
     given = {
         "columns": [np.array([0.5, 1, 2, 3])],
@@ -259,6 +271,8 @@ def growth(**changed):
 def test_the_border_takes_good_arrays():
     tree = _native.grow_numbers(**growth())
     assert tree["weights"].shape == (5, 3)
+    tree = _native.grow_numbers(**growth(summarised=True, unit=1))
+    np.testing.assert_array_equal(tree["weights"][0, :2], [4, 0.375])
     often = np.array([1, 2, 1, 255], dtype=np.uint8)
     tree = _native.grow_numbers(
         **growth(times=often, sum_exponents=[-40.0], square_exponents=[-40.0])
@@ -289,6 +303,7 @@ def test_the_border_refuses_times_beside_weights():
         ("sum_exponents", [0.0, -60.0]),
         ("square_exponents", [-48.0, -40.0]),
         ("case_bits", 100),
+        ("unit", 2000),
         ("weights", np.full(4, 0.5)),
         ("times", np.array([1, 2, 0, 1], dtype=np.uint8)),
         ("times", np.ones(3, dtype=np.uint8)),

@@ -161,11 +161,13 @@ def grow_numbers(
     progress: Callable[[int], None] | None = None,
     drawn: ColumnDraws | None = None,
     times: NDArray[np.uint8] | None = None,
+    summarised: bool = False,
 ) -> Tree | None:
     """Grow the same tree as the reference from rows that have numbers.
 
     With ``times``, rows count as if each were repeated so often. The weights of its
-    nodes are their moments. None as in :func:`grow_native`.
+    nodes are their moments; if ``summarised``, nodes have weight, mean and deviation
+    instead, which takes less memory. None as in :func:`grow_native`.
     """
     scale, values = target.scale, target.values
     if grid.weights is not None:
@@ -177,6 +179,8 @@ def grow_numbers(
         "min_gain": float(recipe.min_gain / gain_unit(scale, recipe.criterion)),
         **_limbs(scale),
         "case_bits": math.frexp(scale.n_cases)[1],
+        "summarised": summarised,
+        "unit": scale.unit,
     }
     arrays = extension().grow_numbers(
         **_cells(table.columns, table.data, grid),
@@ -185,6 +189,10 @@ def grow_numbers(
         options=options,
         progress=progress,
     )
+    if arrays is not None and summarised:
+        weights, mean, deviation = np.ascontiguousarray(arrays["weights"].T)
+        arrays |= {"weights": weights[:, np.newaxis]}
+        arrays |= {"mean": mean, "deviation": deviation}
     return None if arrays is None else table.tree(arrays)
 
 

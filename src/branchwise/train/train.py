@@ -221,12 +221,11 @@ def _whole(
     columns, data = training.columns, training.data
     if is_native(training, recipe):
         further: tuple[Any, ...] = (threads, progress, drawn)
-        if training.times is not None:
-            further = *further, training.times
+        if not isinstance(target, Classes):
+            further = *further, training.times, True
         grown = natively(columns, data, target, grid, recipe, *further)
         if grown is not None:
-            scale = None if isinstance(target, Classes) else target.scale
-            return finished(grown, scale, grid)
+            return finished(grown, None, grid)
     from branchwise.grow.grow import grow  # noqa: PLC0415  (rare)
 
     # The reference takes bins as numbers.
@@ -322,7 +321,7 @@ def with_thresholds(
 def finished(tree: Tree, scale: Scale | None, grid: WeightGrid) -> Tree:
     """Return a grown tree with weights as they were given.
 
-    Where numbers are predicted, their moments become weight, mean and deviation.
+    Moments become weight, mean and deviation; ``scale`` is None where nodes have none.
     """
     if scale is None:
         return replace(tree, weights=tree.weights * grid.unit)
