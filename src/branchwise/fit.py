@@ -308,7 +308,7 @@ def _findings_of(
 ) -> list[FitFinding]:
     """Find what a user should know about a tree, also of its missing values."""
     schema, tree = model.schema, model.tree
-    if len(tree) > 1 and tree.case_counts[0] < _FEW_ROWS:
+    if len(tree) > 1 and tree.n_cases < _FEW_ROWS:
         return []
     from branchwise.train.fit_findings import fit_findings  # noqa: PLC0415  (rare)
     from branchwise.train.missing_totals import RowTotals  # noqa: PLC0415

@@ -1,5 +1,6 @@
 """What a fit says of its tree: warnings of the library, notes of the command line."""
 
+import re
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -165,6 +166,18 @@ def test_missing_values_that_tell_but_are_not_used(recipe, attempt):
     text = texts(lambda: fit_tree(values, LABELS, recipe))[-1]
     assert "is not used: 0 % are 'no' where 'income' is missing, 100 % " in text
     assert attempt in text
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6])
+def test_missing_values_are_counted_by_class(n_classes):
+    labels = np.arange(N) % n_classes
+    missing = (labels == n_classes - 1) | (np.arange(N) % 5 == 0)
+    values = {"x": np.where(missing, None, "known").tolist()}
+    recipe = replace(C45, missing="split")
+    text = texts(lambda: fit_tree(values, labels.astype(str), recipe))[-1]
+    (named,) = re.findall(r"are '(\d)' where", text)
+    share = np.mean(labels[missing] == int(named))
+    assert f" {share:.0%} are".replace("%", " %") in text
 
 
 def test_engines_say_of_missing_values_what_the_memory_says(tmp_path):

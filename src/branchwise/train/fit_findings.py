@@ -155,7 +155,7 @@ _LIMITS = {
 
 
 def _by_heart(tree: Tree, recipe: Recipe) -> Iterator[FitFinding]:
-    n_rows, n_leaves = int(tree.case_counts[0]), tree.n_leaves
+    n_rows, n_leaves = int(tree.n_cases), tree.n_leaves
     if n_rows < _ENOUGH_ROWS or n_leaves <= _LEAVES_PER_ROW * n_rows:
         return
     if recipe.pruning is None and recipe.algorithm == "CART":
@@ -181,7 +181,7 @@ def _by_heart(tree: Tree, recipe: Recipe) -> Iterator[FitFinding]:
 
 def _took_over(schema: Schema, tree: Tree) -> Iterator[FitFinding]:
     """Find columns of very many values that split most rows."""
-    n_rows = float(tree.case_counts[0])
+    n_rows = tree.n_cases
     for column in _with_many_values(schema, tree, _VALUES_PER_ROW):
         own = tree.column == schema.columns.index(column)
         n_split = float(tree.case_counts[_topmost(tree, own)].sum())
@@ -199,7 +199,7 @@ def _took_over(schema: Schema, tree: Tree) -> Iterator[FitFinding]:
 
 def _with_many_values(schema: Schema, tree: Tree, share: float) -> list[Column]:
     """Return the category columns with very many values for the rows."""
-    least = max(_ENOUGH_VALUES, share * float(tree.case_counts[0]))
+    least = max(_ENOUGH_VALUES, share * tree.n_cases)
     return [column for column in schema.columns if len(column.categories) >= least]
 
 

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema
@@ -30,6 +31,8 @@ _TELLING = 0.05
 _SIGNIFICANT = 10.83
 #: Trees of fewer rows have no findings about missing values.
 _ENOUGH_ROWS = 100
+#: Rows of so many classes are counted class by class, which is faster than taking them.
+_FEW_CLASSES = 4
 #: Policies under which it plays a role whether a value is missing.
 _USING = ("branch", "learned")
 
@@ -99,7 +102,7 @@ def uses_missing(recipe: Recipe) -> bool:
 
 def columns_to_count(schema: Schema, tree: Tree, recipe: Recipe) -> list[int]:
     """Return the columns whose missing values a finding may be about."""
-    if float(tree.case_counts[0]) < _ENOUGH_ROWS:
+    if tree.n_cases < _ENOUGH_ROWS:
         return []
     missing = [at for at, column in enumerate(schema.columns) if column.has_missing]
     if uses_missing(recipe):
@@ -123,10 +126,10 @@ class RowTotals:
         is_missing = (
             np.isnan(cells) if column.is_numeric else cells == column.missing_code
         )
-        n_rows, rows = len(cells), np.flatnonzero(is_missing)
-        if len(rows) in (0, n_rows):
+        n_rows = len(cells)
+        if np.count_nonzero(is_missing) in (0, n_rows):
             return None
-        missing = self._sums(rows)
+        missing = self._sums_of(is_missing)
         totals = np.stack([self._whole - missing, missing])
         if self._training.n_classes:
             return MissingTotals.of_classes(totals, n_rows)
@@ -141,6 +144,21 @@ class RowTotals:
     def _centre(self) -> float:
         """A number near those to predict, so that squares lose no digits."""
         return float(np.mean(self._training.target))
+
+    def _sums_of(self, chosen: NDArray[np.bool_]) -> Floats:
+        """Return the totals of some rows."""
+        if self._rows_of_classes is None:
+            return self._sums(np.flatnonzero(chosen))
+        counts = [np.count_nonzero(chosen & rows) for rows in self._rows_of_classes]
+        return np.array(counts, dtype=np.float64)
+
+    @cached_property
+    def _rows_of_classes(self) -> list[NDArray[np.bool_]] | None:
+        """Which rows have each class, if there are few and rows have no weights."""
+        training = self._training
+        if training.weights is not None or not 0 < training.n_classes <= _FEW_CLASSES:
+            return None
+        return [training.target == label for label in range(training.n_classes)]
 
     def _sums(self, rows: Any) -> Floats:
         """Return weights of classes, or weight, sum and sum of squares of numbers."""

@@ -220,6 +220,13 @@ class Tree:
         return total
 
     @property
+    def n_cases(self) -> float:
+        """The number of cases that the tree was grown from, whatever they weigh."""
+        if self.class_cases is None:
+            return float(self.cases[0])
+        return float(self.class_cases[0].sum())
+
+    @property
     def class_counts(self) -> Floats | None:
         """The number of cases of each class; None if only their weight is known."""
         if self.class_cases is not None:
