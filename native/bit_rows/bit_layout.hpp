@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/byte_matrix.hpp"
 #include "core/problem.hpp"
 
 #if defined(__SSSE3__)
@@ -250,22 +251,13 @@ class RowMaker {
         }
     }
 
-    // Rows i .. i + 15 from the sixteen lists: each round of four interleaves the lists
-    // k and k + 8, so that after four, bytes of one row lie side by side.
+    // Rows i .. i + 15 from the sixteen lists.
     void transpose(size_t i, uint64_t* words, size_t stride) const {
-        __m128i now[16];
-        __m128i then[16];
+        ByteMatrix bytes;
+        for (size_t k = 0; k < 16; ++k) bytes.read(k, &bytes_[k][i]);
+        bytes.transpose();
         for (size_t k = 0; k < 16; ++k)
-            now[k] = _mm_load_si128(reinterpret_cast<const __m128i*>(&bytes_[k][i]));
-        for (int round = 0; round < 4; ++round) {
-            for (size_t k = 0; k < 8; ++k) {
-                then[2 * k] = _mm_unpacklo_epi8(now[k], now[k + 8]);
-                then[2 * k + 1] = _mm_unpackhi_epi8(now[k], now[k + 8]);
-            }
-            std::memcpy(now, then, sizeof now);
-        }
-        for (size_t k = 0; k < 16; ++k)
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(words + k * stride), now[k]);
+            bytes.write(k, reinterpret_cast<uint8_t*>(words + k * stride));
     }
 
     alignas(16) uint8_t bytes_[16][block];

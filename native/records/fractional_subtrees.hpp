@@ -10,8 +10,10 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 #include <numeric>
 #include <tuple>
 
@@ -49,13 +51,16 @@ class FractionalSubtrees : NumberedRecords {
           ratio_(problem.criterion == Criterion::gain_ratio),
           all_may_be_tested_(!problem.average_gain &&
                              problem.cases_in_branch <= problem.cases_in_leaf),
+          largest_gain_(problem.takes_largest_gain()),
           steps_in_leaf_(fewest_steps(problem.cases_in_leaf)),
           entropy_(impurities),
           exact_(problem, impurities, records.most_codes()),
           estimates_(problem.columns.size()),
           candidates_(problem.columns.size()),
           known_(width_),
-          totals_(width_) {}
+          totals_(width_) {
+        for (size_t n = 0; n <= most; ++n) x_log2_x_[n] = n ? double(n) * std::log2(double(n)) : 0;
+    }
 
     // Grow the subtree of an open node of at most so many records; false if it has columns that
     // are not known here.
@@ -81,6 +86,11 @@ class FractionalSubtrees : NumberedRecords {
 
   private:
     using Alive = std::array<uint64_t, most_columns / 64>;  // a bit for each column
+
+    struct Branch {
+        uint32_t code;
+        Bits rows;
+    };
 
     // An open node.
     struct Open {
@@ -139,30 +149,62 @@ class FractionalSubtrees : NumberedRecords {
     // Columns whose values all have the cases of a leaf. Those that do not vary are no longer
     // alive.
     void find_admissible() {
+        if (is_narrow())
+            find_admissible(narrow_.data());
+        else
+            find_admissible(wide_.data());
+    }
+
+    // What the values of a column are like at the node.
+    struct Kinds {
+        bool several;
+        bool thin;      // a single row of one has too few cases
+        bool doubtful;  // rows have too few each
+    };
+
+    template <typename Word>
+    void find_admissible(const Word* rows_of_values) {
         admissible_.clear();
         for (size_t word = 0; word * 64 < columns_.size(); ++word)
             each_bit(now_.alive[word], [&](size_t bit) {
                 const LocalColumn& column = columns_[word * 64 + bit];
-                size_t n_values = 0;
-                bool thin = false, doubtful = false;
-                for (uint32_t v = column.begin; v < column.end; ++v) {
-                    const Bits rows = values_[v].rows & now_.rows;
-                    const bool several = rows & (rows - 1), whole = rows & now_.whole;
-                    n_values += rows != 0;
-                    thin |= (rows != 0) & !several & !whole;
-                    doubtful |= several & !whole;
-                }
-                if (n_values < 2)
+                const Kinds kinds = kinds_of(column, rows_of_values);
+                if (!kinds.several)
                     now_.alive[word] &= ~(uint64_t(1) << bit);
-                else if (!thin && !(doubtful && has_thin_value(column)))
+                else if (!kinds.thin && !(kinds.doubtful && has_thin_value(column)))
                     admissible_.push_back(column.column);
             });
+    }
+
+    // A few values at a time; those beyond the last of a column have no rows.
+    template <typename Word>
+    Kinds kinds_of(const LocalColumn& column, const Word* rows_of_values) const {
+        using Words [[gnu::vector_size(16)]] = Word;
+        constexpr size_t together = sizeof(Words) / sizeof(Word);
+        static_assert(lanes % together == 0, "values of a column fill their words");
+        const auto of_node = Word(now_.rows), whole = Word(now_.whole);
+        Words thin = {}, doubtful = {};
+        int n_bytes = 0;  // of values that have rows
+        for (size_t v = column.begin; v < column.end; v += together) {
+            Words rows;
+            std::memcpy(&rows, rows_of_values + v, sizeof rows);
+            rows &= of_node;
+            const Words several = rows & (rows - 1);
+            const auto any = reinterpret_cast<Words>(rows != 0);
+            const auto few = reinterpret_cast<Words>((rows & whole) == 0);
+            const auto single = reinterpret_cast<Words>(several == 0);
+            n_bytes += __builtin_popcount(highest_bits(reinterpret_cast<Lanes>(any)));
+            thin |= any & single & few;
+            doubtful |= ~single & few;
+        }
+        return {n_bytes > int(sizeof(Word)), highest_bits(reinterpret_cast<Lanes>(thin)) != 0,
+                highest_bits(reinterpret_cast<Lanes>(doubtful)) != 0};
     }
 
     // Add up the cases of values of which no row has enough.
     bool has_thin_value(const LocalColumn& column) const {
         for (uint32_t v = column.begin; v < column.end; ++v) {
-            const Bits rows = values_[v].rows & now_.rows;
+            const Bits rows = rows_of(v) & now_.rows;
             if (!rows || rows & now_.whole) continue;
             int64_t steps = 0;
             each_bit(rows, [&](size_t row) { steps += now_.steps[row]; });
@@ -171,10 +213,50 @@ class FractionalSubtrees : NumberedRecords {
         return false;
     }
 
+    // The impurity of rows of the weight 1.
+    double impurity_of(Bits rows) const {
+        double impurity = x_log2_x_[__builtin_popcountll(rows)];
+        for (uint32_t k : present_)
+            impurity -= x_log2_x_[__builtin_popcountll(rows & rows_of_class_[k])];
+        return impurity;
+    }
+
+    // The most that a column can gain: its branches, and the rows that miss it, have no less
+    // impurity than the rows among them have that are the cases of a leaf each. Exact impurities
+    // are sums of terms that are rounded to a unit.
+    double most_gain(uint32_t j, const Scale& scale) const {
+        const LocalColumn& column = columns_[local_[j]];
+        double left = impurity_of(column.missing & now_.whole);
+        for (uint32_t v = column.begin; v < column.end; ++v)
+            left += impurity_of(rows_of(v) & now_.whole);
+        const double drop = double(impurity_) * scale.unit - left * weight_of(steps_in_leaf_);
+        const auto terms = double((column.end - column.begin + 2) * (present_.size() + 2));
+        return (drop + LogBounds::slack * scale.total + terms * scale.unit) / scale.total;
+    }
+
+    // Estimate the columns that may be the best, those that may gain most first.
+    void estimate_hopeful(const Scale& scale) {
+        by_gain_.clear();
+        for (uint32_t j : admissible_) {
+            estimates_[j] = ScoreEstimate();
+            by_gain_.emplace_back(-most_gain(j, scale), j);
+        }
+        std::sort(by_gain_.begin(), by_gain_.end());
+        double top = no_score;
+        for (const auto& [less, j] : by_gain_) {
+            if (-less < scale.least(top)) return;
+            estimate(j, scale);
+            top = std::max(top, estimates_[j].score.least);
+        }
+    }
+
     // As RecordGrower::choose_roughly does; -1 if no column is to be tested.
     int choose() {
         const Scale scale = describe();
-        for (uint32_t j : admissible_) estimate(j, scale);
+        if (largest_gain_)
+            estimate_hopeful(scale);
+        else
+            for (uint32_t j : admissible_) estimate(j, scale);
         hopeful_ = admissible_;
         if (problem_.average_gain && !keep_average(hopeful_, estimates_, problem_))
             return choose_exactly(admissible_, scale);
@@ -234,15 +316,15 @@ class FractionalSubtrees : NumberedRecords {
         const LocalColumn& column = columns_[local_[j]];
         count(column);
         if (column.missing & now_.rows) {
-            const double size = weigh(records_.missing_code(j));
+            const double size = weigh(column.missing_code);
             std::fill(known_.begin(), known_.end(), 0.0);
             for (uint32_t k : present_) known_[k] = totals_[k] - cell_[k];
             impurities.set_known(known_.data(), scale.total - size, size);
         }
         size_t large = 0;
         for (uint32_t v = column.begin; v < column.end; ++v) {
-            if (!(values_[v].rows & now_.rows)) continue;
-            const double size = weigh(values_[v].code);
+            if (!(rows_of(v) & now_.rows)) continue;
+            const double size = weigh(code_of(v));
             large += size >= problem_.cases_in_branch;
             impurities.add_branch(cell_, size);
         }
@@ -253,11 +335,10 @@ class FractionalSubtrees : NumberedRecords {
     void count(const LocalColumn& column) {
         const size_t width = classes_.size();
         const auto clear = [&](size_t code) { std::fill_n(&counts_[code * width], width, 0); };
-        for (uint32_t v = column.begin; v < column.end; ++v) clear(values_[v].code);
-        clear(records_.missing_code(column.column));
-        const uint8_t* codes = codes_[local_[column.column]];
+        for (uint32_t v = column.begin; v < column.end; ++v) clear(code_of(v));
+        clear(column.missing_code);
         each_bit(now_.rows, [&](size_t row) {
-            counts_[codes[row] * width + class_of_[row]] += now_.steps[row];
+            counts_[column.codes[row] * width + class_of_[row]] += now_.steps[row];
         });
     }
 
@@ -281,15 +362,15 @@ class FractionalSubtrees : NumberedRecords {
         branches_.resize(column.end - column.begin);
         size_t n_branches = 0;
         for (uint32_t v = column.begin; v < column.end; ++v) {
-            branches_[n_branches].code = values_[v].code;
-            branches_[n_branches].rows = values_[v].rows & now_.rows;
+            branches_[n_branches].code = code_of(v);
+            branches_[n_branches].rows = rows_of(v) & now_.rows;
             n_branches += branches_[n_branches].rows != 0;
         }
         branches_.resize(n_branches);
         const size_t width = classes_.size();
         sizes_.clear();
         double known = 0;
-        for (const Value& branch : branches_) {
+        for (const Branch& branch : branches_) {
             const auto counts = counts_.begin() + ptrdiff_t(branch.code * width);
             sizes_.push_back(
                 weight_of(std::accumulate(counts, counts + ptrdiff_t(width), int64_t(0))));
@@ -311,7 +392,7 @@ class FractionalSubtrees : NumberedRecords {
     }
 
     // Rows of a value that was counted, and a fraction of those that miss the column.
-    void add_child(size_t node, const Value& value, Bits missing, double fraction) {
+    void add_child(size_t node, const Branch& value, Bits missing, double fraction) {
         if (n_open_ == open_.size()) open_.resize(2 * n_open_);
         Open& child = open_[n_open_];
         child.rows = value.rows;
@@ -347,6 +428,7 @@ class FractionalSubtrees : NumberedRecords {
     const size_t width_;
     const bool ratio_;
     const bool all_may_be_tested_;  // all admissible columns, whatever they gain
+    const bool largest_gain_;       // whether the best column is the one that gains most
     const int64_t steps_in_leaf_;
 
     // Of the subtree.
@@ -367,9 +449,11 @@ class FractionalSubtrees : NumberedRecords {
     std::vector<Candidate> candidates_;     // by column; as made, but while columns are scored
     std::vector<double> known_, totals_;    // by local number of a class
     std::vector<int64_t> counts_;           // steps by code and class
-    std::vector<Value> branches_;
+    std::vector<std::pair<double, uint32_t>> by_gain_;  // the most that columns gain, negative
+    std::vector<Branch> branches_;
     std::vector<double> sizes_;
     double cell_[most];
+    double x_log2_x_[most + 1];
 };
 
 }  // namespace branchwise

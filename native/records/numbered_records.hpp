@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include "core/byte_matrix.hpp"
 #include "records/records.hpp"
 #include "records/value_sets.hpp"
 
@@ -12,22 +13,21 @@ namespace branchwise {
 class NumberedRecords {
   protected:
     using Rows = Records<double>;
-    static constexpr size_t most = 64;  // records
-    using Bits = uint64_t;              // one for each record
-    static constexpr size_t most_codes = 64;
+    static constexpr size_t most = 64;         // records
+    using Bits = uint64_t;                     // one for each record
+    static constexpr size_t most_narrow = 32;  // records whose bits have space in half a word
+    static constexpr uint32_t most_codes = 64;
     static constexpr uint32_t few_codes = 16;
     static constexpr size_t most_columns = 256;
+    static constexpr size_t lanes = 4;  // values of a column take up a multiple of so many
 
-    struct Value {
-        uint32_t code;
-        Bits rows;
-    };
-
-    // A column at the root of the subtree: its values are values_[begin] to values_[end].
+    // A column at the root of the subtree: its values are those from `begin` to `end`.
     struct LocalColumn {
         uint32_t column;
+        uint32_t missing_code;
         uint32_t begin, end;
         Bits missing;
+        const uint8_t* codes;  // by row
     };
 
     template <typename Visit>
@@ -38,89 +38,134 @@ class NumberedRecords {
     NumberedRecords(const Problem& problem, const Rows& records)
         : records_(records),
           local_(problem.columns.size()),
-          number_of_(size_t(problem.n_classes)) {}
+          number_of_(size_t(problem.n_classes)),
+          codes_(records.size() * most) {
+        for (size_t j = 0; j < problem.columns.size(); ++j) {
+            const bool is_known = !records.is_numeric(j) && records.layout().width[j] == 1 &&
+                                  records.missing_code(j) < most_codes;
+            missing_code_.push_back(is_known ? records.missing_code(j) : unknown);
+        }
+    }
 
     // False if it has columns that are not known here. `weights` are those of its classes.
     bool load(const RecordJob& job, const double* weights) {
         n_ = job.n;
-        columns_.clear();
         if (job.alive->size() > most_columns) return false;
+        columns_.resize(job.alive->size());
+        uint32_t n_columns = 0;
+        // Member by member: what is put together first and copied then has to wait.
         for (uint32_t j : *job.alive) {
-            const bool is_known = !records_.is_numeric(j) && records_.layout().width[j] == 1 &&
-                                  records_.missing_code(j) < most_codes;
-            if (!is_known) return false;
-            local_[j] = uint32_t(columns_.size());
-            columns_.push_back({j, 0, 0, 0});
+            if (missing_code_[j] == unknown) return false;
+            local_[j] = n_columns;
+            LocalColumn& column = columns_[n_columns++];
+            column.column = j;
+            column.missing_code = missing_code_[j];
+            column.codes = &codes_[records_.layout().code[j] * most];
         }
         load_codes(job);
-        values_.resize(std::max(values_.size(), columns_.size() * std::max<size_t>(n_, few_codes)));
-        uint32_t n_values = 0;
-        for (size_t k = 0; k < columns_.size(); ++k)
-            n_values = find_values(columns_[k], codes_[k], n_values);
+        const size_t most_values = columns_.size() * (std::max<size_t>(n_, few_codes) + lanes);
+        if (code_.size() < most_values) {
+            code_.resize(most_values);
+            wide_.resize(most_values);
+            narrow_.resize(most_values);
+        }
+        if (is_narrow())
+            find_values(narrow_.data());
+        else
+            find_values(wide_.data());
         load_classes(job, weights);
         return true;
     }
 
+    // Whether the rows of values are in narrow_, not in wide_.
+    bool is_narrow() const { return n_ <= most_narrow; }
+    // The rows of a value, and its code.
+    Bits rows_of(uint32_t value) const { return is_narrow() ? narrow_[value] : wide_[value]; }
+    uint32_t code_of(uint32_t value) const { return code_[value]; }
+
     const Rows& records_;
     size_t n_ = 0;  // rows
     std::vector<LocalColumn> columns_;
-    std::vector<Value> values_;
+    std::vector<uint64_t> wide_;     // by value: its rows
+    std::vector<uint32_t> narrow_;   // the same in half a word
     std::vector<uint32_t> classes_;  // in the order of their local numbers
+    Bits rows_of_class_[most];       // by local number
     uint8_t class_of_[most];         // by row: a local number
-    uint8_t codes_[most_columns][most] = {};
-    std::vector<uint32_t> local_;  // by column: its place in columns_
+    std::vector<uint32_t> local_;    // by column: its place in columns_
 
   private:
+    static constexpr uint32_t unknown = ~uint32_t(0);
+
+    // Codes lie in records in the order of the columns; sixteen bytes of sixteen records at a time.
     void load_codes(const RecordJob& job) {
-        const uint8_t* record = records_.first(job);
         const std::vector<size_t>& at = records_.layout().code;
-        for (size_t i = 0; i < n_; ++i, record += records_.size())
-            for (size_t k = 0; k < columns_.size(); ++k)
-                codes_[k][i] = record[at[columns_[k].column]];
+        size_t end = 0;
+        for (const LocalColumn& column : columns_) {
+            if (at[column.column] < end) continue;
+            const size_t begin = std::min(at[column.column], records_.size() - ByteMatrix::size);
+            for (size_t i = 0; i < n_; i += ByteMatrix::size) load_bytes(job, begin, i);
+            end = begin + ByteMatrix::size;
+        }
     }
 
-    // The values of a column into values_, from `begin` on; returns where they end. Of few values
-    // all are taken, whether there are rows of them or not: then nothing has to be guessed. They
-    // are written member by member: what is put together first and copied then has to wait.
-    uint32_t find_values(LocalColumn& column, const uint8_t* codes, uint32_t begin) {
-        const uint32_t missing = records_.missing_code(column.column);
+    // Those after the last record are its own.
+    void load_bytes(const RecordJob& job, size_t begin, size_t first) {
+        const uint8_t* const records = records_.first(job) + begin;
+        ByteMatrix bytes;
+        for (size_t k = 0; k < ByteMatrix::size; ++k)
+            bytes.read(k, records + std::min(first + k, n_ - 1) * records_.size());
+        bytes.transpose();
+        for (size_t k = 0; k < ByteMatrix::size; ++k)
+            bytes.write(k, &codes_[(begin + k) * most + first]);
+    }
+
+    // The values of all columns, and their rows. Of few codes all are taken, whether there are rows
+    // of them or not: then nothing has to be guessed.
+    template <typename Word>
+    void find_values(Word* rows) {
         const Bits all = ~Bits(0) >> (most - n_);
-        Value* value = &values_[begin];
-        if (missing <= few_codes) {
-            for (uint32_t code = 0; code < missing; ++code, ++value) {
-                value->code = code;
-                value->rows = all & rows_with(codes, uint8_t(code));
+        uint32_t next = 0;
+        for (LocalColumn& column : columns_) {
+            const uint32_t missing = column.missing_code;
+            column.begin = next;
+            if (missing <= few_codes) {
+                for (uint32_t code = 0; code < missing; ++code, ++next) {
+                    code_[next] = uint8_t(code);
+                    rows[next] = Word(all) & rows_with<Word>(column.codes, uint8_t(code));
+                }
+                column.missing = all & rows_with<Word>(column.codes, uint8_t(missing));
+            } else {
+                find_values_of_rows(column, all, rows, next);
             }
-            column.missing = all & rows_with(codes, uint8_t(missing));
-        } else {
-            find_values_of_rows(codes, missing, all, value, column.missing);
+            column.end = next;
+            while (next % lanes) rows[next++] = 0;
         }
-        column.begin = begin;
-        column.end = uint32_t(value - values_.data());
-        return column.end;
     }
 
     // All rows with the value of the first, then with that of the first of the others.
-    void find_values_of_rows(const uint8_t* codes, uint32_t missing, Bits left, Value*& value,
-                             Bits& missing_rows) const {
-        missing_rows = 0;
-        Value* const first = value;
+    template <typename Word>
+    void find_values_of_rows(LocalColumn& column, Bits left, Word* rows, uint32_t& next) {
+        Bits of_code[most_codes];
+        Bits present = 0;  // codes
         while (left) {
-            const uint8_t code = codes[__builtin_ctzll(left)];
-            const Bits rows = left & rows_with(codes, code);
-            left &= ~rows;
-            value->code = code;
-            value->rows = rows;
-            value += code != missing;
-            missing_rows |= code == missing ? rows : 0;
+            const uint8_t code = column.codes[__builtin_ctzll(left)];
+            of_code[code] = left & rows_with<Word>(column.codes, code);
+            left &= ~of_code[code];
+            present |= Bits(1) << code;
         }
-        std::sort(first, value, [](const Value& a, const Value& b) { return a.code < b.code; });
+        column.missing = present >> column.missing_code & 1 ? of_code[column.missing_code] : 0;
+        each_bit(present & ~(Bits(1) << column.missing_code), [&](size_t code) {
+            code_[next] = uint8_t(code);
+            rows[next++] = Word(of_code[code]);
+        });
     }
 
-    Bits rows_with(const uint8_t* codes, uint8_t code) const {
-        Bits rows = 0;
-        for (size_t i = 0; i < n_; i += sizeof(Lanes))
-            rows |= Bits(lanes_with(codes + i, code)) << i;
+    // As many rows as a word has bits, whether there are so many or not.
+    template <typename Word>
+    static Word rows_with(const uint8_t* codes, uint8_t code) {
+        Word rows = 0;
+        for (size_t i = 0; i < 8 * sizeof(Word); i += sizeof(Lanes))
+            rows |= Word(lanes_with(codes + i, code)) << i;
         return rows;
     }
 
@@ -129,15 +174,21 @@ class NumberedRecords {
         classes_.clear();
         for (size_t c = 0; c < number_of_.size(); ++c) {
             if (!(weights[c] > 0)) continue;
+            rows_of_class_[classes_.size()] = 0;
             number_of_[c] = uint8_t(classes_.size());
             classes_.push_back(uint32_t(c));
         }
         const uint8_t* record = records_.first(job);
-        for (size_t i = 0; i < n_; ++i, record += records_.size())
+        for (size_t i = 0; i < n_; ++i, record += records_.size()) {
             class_of_[i] = number_of_[records_.label(record)];
+            rows_of_class_[class_of_[i]] |= Bits(1) << i;
+        }
     }
 
-    std::vector<uint8_t> number_of_;  // by class: its local number
+    std::vector<uint8_t> number_of_;      // by class: its local number
+    std::vector<uint32_t> missing_code_;  // by column
+    std::vector<uint8_t> codes_;          // by byte of a record and row
+    std::vector<uint8_t> code_;           // by value
 };
 
 }  // namespace branchwise

@@ -44,4 +44,15 @@ inline uint32_t lanes_with(const uint8_t* codes, uint8_t code) {
 #endif
 }
 
+// The highest bits of sixteen bytes.
+inline uint32_t highest_bits(Lanes bytes) {
+#if defined(__SSE2__)
+    return uint32_t(_mm_movemask_epi8(reinterpret_cast<__m128i>(bytes)));
+#else
+    uint32_t bits = 0;
+    for (int k = 0; k < 16; ++k) bits |= uint32_t(bytes[k] >> 7) << k;
+    return bits;
+#endif
+}
+
 }  // namespace branchwise

@@ -110,6 +110,10 @@ def test_same_tree_of_small_subtrees_of_fractional_cases(part):
             size=257 if 16 <= seed < 32 else int(rng.integers(1, 24)),
         )
         columns, cells = categories(rng, n, sizes, float(rng.choice([0.03, 0.1, 0.4])))
+        if rng.random() < 0.3:  # columns that tie
+            twice = rng.permutation(np.repeat(np.arange(len(cells)), 2))
+            cells = [cells[j] for j in twice]
+            columns = [replace(columns[j], name=f"{k}") for k, j in enumerate(twice)]
         n_classes = int(rng.choice([2, 2, 3, 30, 100]))
         labels = (cells[0] + n_classes * rng.random(n) ** 2).astype(np.intp) % n_classes
         recipe = replace(
