@@ -270,17 +270,57 @@ def tally_call(rng: np.random.Generator) -> Call:
 
 def moments_call(rng: np.random.Generator) -> Call:
     """Return a call of counting moments."""
-    n, n_codes, width = int(rng.integers(1, 50)), int(pick(rng, (1, 9, 200))), 3
+    n, width = int(rng.integers(1, 50)), int(pick(rng, (3, 20)))
+    n_codes = [int(size) for size in rng.choice([1, 9, 200], size=2)]
     n_cases = int(rng.integers(0, 60))
+    by_side, shared = rng.random() < 0.5, rng.random() < 0.5
+    cells = [3 if by_side else size for size in n_codes]
     return "tally_moments", {
-        "codes": rng.integers(0, n_codes, n).astype(np.uint8),
+        "columns": [rng.integers(0, size, n).astype(np.uint8) for size in n_codes],
         "n_codes": n_codes,
+        "above": [size // 2 for size in n_codes] if by_side else None,
         "rows": rng.integers(0, n, n_cases),
-        "shares": rng.random(n_cases) if rng.random() < 0.5 else None,
+        "shares": rng.random(n_cases) if shared else None,
         "moments": rng.random((n_cases, width)),
-        "counts": np.zeros(n_codes, dtype=np.int64),
-        "cases": np.zeros(n_codes),
-        "sums": np.zeros(n_codes * width),
+        "counts": [np.zeros(size, dtype=np.int64) for size in cells],
+        "cases": [np.zeros(size) for size in cells if shared],
+        "sums": [np.zeros(size * width) for size in cells],
+    }
+
+
+#: What distances from the mean of a node are rounded by.
+STEPS = {"centre": 0.5, "factor": 0.5, "step": 2.0**-49, "low_step": 2.0**-90}
+
+
+def distances_call(rng: np.random.Generator) -> Call:
+    """Return a call of finding the distances of cases from a mean."""
+    n = int(rng.integers(0, 50))
+    return "number_distances", {
+        "moments": rng.random((n, 4)),
+        "sum_exponents": [-20.0, -50.0],
+        "steps": dict(STEPS),
+        "out": np.zeros(2 * n),
+    }
+
+
+def number_thresholds_call(rng: np.random.Generator) -> Call:
+    """Return a call of the search for thresholds where numbers are predicted."""
+    n, n_codes = int(rng.integers(1, 200)), int(rng.integers(1, 250))
+    some = lambda: rng.random() < 0.5  # noqa: E731
+    rules = {name: some() for name in ("weights_are_cases", "joins", "branch")}
+    numbers = {"fewest_cases": 1.0, "fewest_weight": 0.0, "missing_cases": 2.0}
+    return "number_segments", {
+        "codes": rng.integers(0, n_codes, n).astype(np.uint16),
+        "n_codes": n_codes,
+        "rows": rng.permutation(n) if some() else None,
+        "weights": rng.random(n) if some() else None,
+        "cases": rng.random(n) if some() else None,
+        "moments": rng.random((n, 4)),
+        "distances": rng.random(2 * n),
+        "sum_exponents": [-20.0, -50.0],
+        "rules": rules | numbers | {"unit": 2.0**-60, "noise": 2.0**-49} | STEPS,
+        "missing": rng.random(3),
+        "poisson": some(),
     }
 
 
@@ -425,6 +465,7 @@ MAKERS = (
 )
 MAKERS = (*MAKERS, generalise_rules_call, chosen_rules_call, vote_sums_call)
 MAKERS = (*MAKERS, numbers_call, numbers_call, moments_call, thresholds_call)
+MAKERS = (*MAKERS, distances_call, number_thresholds_call)
 
 
 # ---- calls that it would not make -----------------------------------------------

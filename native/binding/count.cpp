@@ -106,58 +106,153 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
     add_rows(part, out);
 }
 
-// The same for the moments of cases, all in one node, by code; these are sums that are exact in any
-// order. `rows` are the rows of the cases, `shares` how much of a case each is.
+// ---- moments ------------------------------------------------------------------------
+
+// So many cases, with their moments, stay in the nearest cache from column to column.
+constexpr size_t block_of_moments = 256;
+// Moments of up to so many columns are added up by loops that compilers unroll.
+constexpr size_t few_moments = 16;
+// Below a threshold, above it, missing.
+constexpr uint32_t n_sides = 3;
+
+// A column and the tables of its sums, by code or by side of a threshold: codes below `above` are
+// on the first.
+struct MomentTables {
+    Column column;
+    bool by_side = false;
+    uint32_t above = 0;
+    uint64_t* counts = nullptr;
+    double* cases = nullptr;
+    double* sums = nullptr;
+
+    uint32_t n_cells() const { return by_side ? n_sides : column.n_codes; }
+    uint32_t cell(uint32_t code) const {
+        if (!by_side) return code;
+        return code == column.missing_code() ? n_sides - 1 : uint32_t(code >= above);
+    }
+};
+
+// The cases of one node. `shares` are how much of a case each is.
+struct MomentCases {
+    const int64_t* rows;  // null: all rows
+    const double* shares;
+    const double* moments;
+    size_t n, width;
+};
+
 template <typename Code>
-void add_moments(const Code* codes, const Span<const int64_t>& rows, const double* shares,
-                 const double* moments, size_t width, const Span<int64_t>& counts, double* cases,
+void find_cells(const MomentTables& out, const MomentCases& given, size_t begin, size_t end,
+                uint32_t* cells) {
+    const auto* codes = static_cast<const Code*>(out.column.codes);
+    for (size_t i = begin; i < end; ++i)
+        cells[i - begin] = out.cell(codes[given.rows ? size_t(given.rows[i]) : i]);
+}
+
+// `fixed` is the number of moments, or 0.
+template <size_t fixed>
+void add_moments(const uint32_t* cells, size_t n, const double* moments, size_t width,
                  double* sums) {
-    for (size_t i = 0; i < rows.size(); ++i) {
-        const size_t code = codes[size_t(rows[i])];
-        ++counts[code];
-        cases[code] += shares ? shares[i] : 1.0;
-        for (size_t k = 0; k < width; ++k) sums[code * width + k] += moments[i * width + k];
+    const size_t size = fixed ? fixed : width;
+    for (size_t i = 0; i < n; ++i) {
+        double* const to = &sums[cells[i] * size];
+        for (size_t k = 0; k < size; ++k) to[k] += moments[i * size + k];
     }
 }
 
-void tally_moments(nb::handle codes, int64_t n_codes, nb::handle rows, nb::object shares,
-                   nb::handle moments, nb::handle counts, nb::handle cases, nb::handle sums) {
-    Arrays arrays;
-    check_whole("n_codes", n_codes, 1, most_codes);
-    const Py_buffer& view = arrays.view(codes, "codes");
-    const auto n_rows = size_t(view.len / std::max<Py_ssize_t>(view.itemsize, 1));
-    const Column column = read_column(arrays, codes, "codes", uint32_t(n_codes), n_rows);
-    if (column.numeric) refuse_type("codes must be an array of uint8, uint16 or uint32");
-    const auto taken = arrays.vector<int64_t>(rows, "rows");
-    for (int64_t row : taken)
-        if (row < 0 || size_t(row) >= n_rows) refuse("rows must be numbers of codes");
+using AddMoments = void (*)(const uint32_t*, size_t, const double*, size_t, double*);
+
+template <size_t fixed = few_moments>
+AddMoments adder_of(size_t width) {
+    if constexpr (fixed == 0)
+        return add_moments<0>;
+    else
+        return width == fixed ? add_moments<fixed> : adder_of<fixed - 1>(width);
+}
+
+// Sums are exact in any order.
+void add_all_moments(const MomentCases& given, const std::vector<MomentTables>& out) {
+    const AddMoments add = adder_of(given.width);
+    uint32_t cells[block_of_moments];
+    for (size_t begin = 0; begin < given.n; begin += block_of_moments) {
+        const size_t end = std::min(begin + block_of_moments, given.n);
+        for (const MomentTables& to : out) {
+            if (to.column.width == 1) find_cells<uint8_t>(to, given, begin, end, cells);
+            if (to.column.width == 2) find_cells<uint16_t>(to, given, begin, end, cells);
+            if (to.column.width == 4) find_cells<uint32_t>(to, given, begin, end, cells);
+            for (size_t i = 0; i < end - begin; ++i) ++to.counts[cells[i]];
+            if (given.shares)
+                for (size_t i = begin; i < end; ++i) to.cases[cells[i - begin]] += given.shares[i];
+            add(cells, end - begin, &given.moments[begin * given.width], given.width, to.sums);
+        }
+    }
+}
+
+MomentCases read_moment_cases(Arrays& arrays, const nb::object& rows, const nb::object& shares,
+                              nb::handle moments, size_t n_rows) {
     const Py_buffer& given = arrays.view(moments, "moments", 2);
     const auto entries = Arrays::entries<const double>(given, "moments");
-    const auto width = size_t(given.shape[1]);
-    if (size_t(given.shape[0]) != taken.size())
-        refuse("moments must have one row for each of rows");
-    if (width < 1 || width > 1000) refuse("moments must have between 1 and 1000 columns");
-    const double* parts =
-        shares.is_none() ? nullptr : arrays.vector<double>(shares, "shares", taken.size()).data();
-    const auto cells = size_t(n_codes);
-    const auto n = arrays.writable<int64_t>(counts, "counts", cells);
-    double* of_cases = arrays.writable<double>(cases, "cases", cells).data();
-    double* to = arrays.writable<double>(sums, "sums", cells * width).data();
+    MomentCases cases{nullptr, nullptr, entries.data(), size_t(given.shape[0]),
+                      size_t(given.shape[1])};
+    if (cases.width < 1 || cases.width > 1000)
+        refuse("moments must have between 1 and 1000 columns");
+    if (rows.is_none()) {
+        if (cases.n != n_rows) refuse("moments must have one row for each of the codes");
+    } else {
+        const auto taken = arrays.vector<int64_t>(rows, "rows");
+        if (taken.size() != cases.n) refuse("moments must have one row for each of rows");
+        for (int64_t row : taken)
+            if (row < 0 || size_t(row) >= n_rows) refuse("rows must be numbers of codes");
+        cases.rows = taken.data();
+    }
+    if (!shares.is_none()) cases.shares = arrays.vector<double>(shares, "shares", cases.n).data();
+    return cases;
+}
+
+void tally_moments(nb::list columns, nb::list n_codes, nb::object above, nb::object rows,
+                   nb::object shares, nb::handle moments, nb::list counts, nb::list cases,
+                   nb::list sums) {
+    Arrays arrays;
+    const std::vector<uint32_t> sizes = read_sizes(n_codes, "n_codes", 1, most_codes);
+    const bool by_side = !above.is_none();
+    std::vector<uint32_t> at(sizes.size());
+    if (by_side && !PyList_Check(above.ptr())) refuse_type("above must be a list or None");
+    if (by_side) at = read_sizes(nb::borrow<nb::list>(above), "above", 0, most_codes);
+    const nb::tuple cells = items_of(columns);
+    const nb::tuple of_rows = items_of(counts), of_cases = items_of(cases), to = items_of(sums);
+    const size_t n = cells.size();
+    const size_t n_shared = shares.is_none() ? 0 : n;
+    if (sizes.size() != n || at.size() != n || of_rows.size() != n || to.size() != n)
+        refuse("n_codes, above, counts and sums must have one entry for each column");
+    if (of_cases.size() != n_shared)
+        refuse("cases must have one table for each column with shares, and none without");
+    if (!n) return;
+    const Py_buffer& view = arrays.view(cells[0], item("columns", 0));
+    const auto n_rows = size_t(view.len / std::max<Py_ssize_t>(view.itemsize, 1));
+    const MomentCases given = read_moment_cases(arrays, rows, shares, moments, n_rows);
+    std::vector<MomentTables> out(n);
+    for (size_t j = 0; j < n; ++j) {
+        out[j].column = read_column(arrays, cells[j], item("columns", j), sizes[j], n_rows);
+        if (out[j].column.numeric) refuse(item("columns", j) + " must hold codes");
+        out[j].by_side = by_side;
+        out[j].above = at[j];
+        const size_t size = out[j].n_cells();
+        const auto table = arrays.writable<int64_t>(of_rows[j], item("counts", j), size);
+        // Counts that overflow start again: unsigned, that is no error.
+        out[j].counts = reinterpret_cast<uint64_t*>(table.data());
+        if (n_shared)
+            out[j].cases = arrays.writable<double>(of_cases[j], item("cases", j), size).data();
+        out[j].sums = arrays.writable<double>(to[j], item("sums", j), size * given.width).data();
+    }
     ReleasedGil released;
-    const auto add = [&](const auto* cell) {
-        add_moments(cell, taken, parts, entries.data(), width, n, of_cases, to);
-    };
-    if (column.width == 1) add(static_cast<const uint8_t*>(column.codes));
-    if (column.width == 2) add(static_cast<const uint16_t*>(column.codes));
-    if (column.width == 4) add(static_cast<const uint32_t*>(column.codes));
+    add_all_moments(given, out);
 }
 
 }  // namespace
 
 void bind_counting(nb::module_& m) {
-    m.def("tally_moments", &tally_moments, nb::arg("codes"), nb::arg("n_codes"), nb::arg("rows"),
-          nb::arg("shares").none(), nb::arg("moments"), nb::arg("counts"), nb::arg("cases"),
-          nb::arg("sums"));
+    m.def("tally_moments", &tally_moments, nb::arg("columns"), nb::arg("n_codes"),
+          nb::arg("above").none(), nb::arg("rows").none(), nb::arg("shares").none(),
+          nb::arg("moments"), nb::arg("counts"), nb::arg("cases"), nb::arg("sums"));
     m.def("tally", &tally, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
           nb::arg("n_classes"), nb::arg("nodes").none(), nb::arg("n_nodes"),
           nb::arg("weights").none(), nb::arg("rows"), nb::arg("sums"));

@@ -7,26 +7,12 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
-#include <utility>
 #include <vector>
 
 #include "core/score_bounds.hpp"
+#include "records/node_cases.hpp"
 
 namespace branchwise {
-
-// The cases of a node. Codes of a column are by row of the table, all else by case.
-struct NodeCases {
-    const int64_t* rows = nullptr;  // null: all rows
-    const uint32_t* labels = nullptr;
-    const double* weights = nullptr;  // null: 1 each
-    const double* cases = nullptr;    // null: 1 each
-    size_t n = 0;
-    size_t n_classes = 0;
-
-    size_t row(size_t i) const { return rows ? size_t(rows[i]) : i; }
-    double weight(size_t i) const { return weights ? weights[i] : 1.0; }
-    double share(size_t i) const { return cases ? cases[i] : 1.0; }
-};
 
 // What thresholds must leave on each side, and how they are compared.
 struct ThresholdRules {
@@ -46,81 +32,6 @@ struct ThresholdRules {
     double joining_cases = 0;
     const int64_t* table = nullptr;  // x log2 x of whole weights in units, or null
     double step = 0;                 // the smallest weight that there may be
-};
-
-// Neighbouring codes that are on the same side of all thresholds that may be the best.
-struct Segments {
-    size_t n_thresholds = 0;  // admissible ones
-    size_t n_codes = 0;       // that have cases
-    Array<uint32_t> first, last;
-    Array<double> weights;  // by segment and class
-    Array<double> cases;
-};
-
-// Cases in the order of their codes, missing ones left out. `Label` holds the classes.
-template <typename Label>
-class SortedCases {
-  public:
-    template <typename Code>
-    SortedCases(const NodeCases& given, const Code* codes, uint32_t n_codes) {
-        const uint32_t missing = n_codes - 1;
-        labels.resize(given.n);
-        if (given.weights) weights.resize(given.n);
-        if (given.cases) cases.resize(given.n);
-        if (given.n * few_cases < n_codes)
-            sort(given, codes, missing);
-        else
-            count(given, codes, missing);
-    }
-
-    size_t n_groups() const { return ends.size(); }
-    uint32_t code(size_t group) const { return codes.empty() ? uint32_t(group) : codes[group]; }
-
-    // Of groups of one code each, in the order of these: where they end. Without `codes` there is
-    // one for every code, which may be empty.
-    Array<uint32_t> ends, codes;
-    Array<Label> labels;
-    Array<double> weights, cases;
-
-  private:
-    // With fewer cases for each code these are sorted, without a table of all codes.
-    static constexpr size_t few_cases = 16;
-
-    void put(size_t at, const NodeCases& given, size_t i) {
-        labels[at] = Label(given.labels[i]);
-        if (given.weights) weights[at] = given.weights[i];
-        if (given.cases) cases[at] = given.cases[i];
-    }
-
-    template <typename Code>
-    void count(const NodeCases& given, const Code* codes, uint32_t missing) {
-        ends.assign(size_t(missing) + 1, 0);
-        for (size_t i = 0; i < given.n; ++i) ++ends[codes[given.row(i)]];
-        uint32_t at = 0;
-        for (uint32_t& end : ends) {
-            const uint32_t n = end;
-            end = at;
-            at += n;
-        }
-        for (size_t i = 0; i < given.n; ++i) put(ends[codes[given.row(i)]]++, given, i);
-        ends.pop_back();
-    }
-
-    template <typename Code>
-    void sort(const NodeCases& given, const Code* cells, uint32_t missing) {
-        std::vector<std::pair<uint32_t, uint32_t>> found;
-        for (size_t i = 0; i < given.n; ++i) {
-            const uint32_t code = cells[given.row(i)];
-            if (code != missing) found.emplace_back(code, uint32_t(i));
-        }
-        std::sort(found.begin(), found.end());
-        for (size_t at = 0; at < found.size(); ++at) {
-            put(at, given, found[at].second);
-            if (at + 1 < found.size() && found[at].first == found[at + 1].first) continue;
-            codes.push_back(found[at].first);
-            ends.push_back(uint32_t(at + 1));
-        }
-    }
 };
 
 // Terms of class weights that are added up for a side, and what a side keeps of its purity: a
@@ -195,7 +106,11 @@ class NodeThresholds {
   public:
     NodeThresholds(const NodeCases& given, const SortedCases<Label>& sorted,
                    const ThresholdRules& rules)
-        : given_(given), sorted_(sorted), rules_(rules), n_known_(end_of(sorted)) {}
+        : given_(given),
+          sorted_(sorted),
+          rules_(rules),
+          n_known_(sorted.n_known()),
+          contenders_(rules.resolution * (rules.by_ratio ? 1.0 : rules.total)) {}
 
     Segments find() {
         known_.assign(given_.n_classes, 0.0);
@@ -219,15 +134,6 @@ class NodeThresholds {
     }
 
   private:
-    // A threshold after a group, and the most that its score may be.
-    struct Contender {
-        size_t group;
-        double most;
-    };
-
-    static size_t end_of(const SortedCases<Label>& sorted) {
-        return sorted.ends.empty() ? 0 : sorted.ends.back();
-    }
     double weight(size_t i) const { return given_.weights ? sorted_.weights[i] : 1.0; }
     double share(size_t i) const { return given_.cases ? sorted_.cases[i] : 1.0; }
 
@@ -272,7 +178,7 @@ class NodeThresholds {
         OneSide fuller_right(terms, all, known_cases_ + rules_.joining_cases);
         if (bounds_blocks()) {
             search_blocks(terms);
-            return compact();
+            return contenders_.compact();
         }
         size_t i = 0, previous = none;
         for (size_t group = 0; group < sorted_.n_groups(); ++group) {
@@ -298,7 +204,7 @@ class NodeThresholds {
                 fuller_right.add(label, -weight, -share);
             }
         }
-        compact();
+        contenders_.compact();
     }
 
     // What a threshold takes away is a convex function of the class weights on its left: within a
@@ -354,9 +260,9 @@ class NodeThresholds {
             double n_left = 0;
             for (size_t c = 0; c < given_.n_classes; ++c) n_left += end[c];
             const bool all_enough = leaves_enough(blocks[b].start.total()) && leaves_enough(n_left);
-            if (all_enough && n_thresholds_ &&
-                bound(terms, blocks[b].start.left, end) + off_ < hopeful_)
-                n_thresholds_ += blocks[b].n_thresholds;
+            if (all_enough && contenders_.n_thresholds() &&
+                bound(terms, blocks[b].start.left, end) + off_ < contenders_.hopeful())
+                contenders_.count_more(blocks[b].n_thresholds);
             else
                 visit(terms, blocks[b].start, from, to);
         }
@@ -384,7 +290,7 @@ class NodeThresholds {
             blocks.back().n_thresholds = n_thresholds;
             if (before != none && first != none && leaves_enough(place.total()) &&
                 apart(before, first))
-                raise(std::max(drop_at(terms, place.left) - off_, 0.0));
+                contenders_.raise(std::max(drop_at(terms, place.left) - off_, 0.0));
             add_up(i, sorted_.ends[to - 1], place.left);
             i = sorted_.ends[to - 1];
         }
@@ -410,7 +316,7 @@ class NodeThresholds {
             const size_t end = sorted_.ends[group];
             if (i == end) continue;
             if (place.group != none && apart(place.group, group) && leaves_enough(double(i))) {
-                if (!n_thresholds_++) first_ = place.group;
+                contenders_.count(place.group);
                 offer_drop(place.group, drop_at(terms, place.left));
             }
             place.group = group;
@@ -428,7 +334,7 @@ class NodeThresholds {
         const bool as_weights = rules_.weights_are_cases;
         if (std::min(left.cases(as_weights), right.cases(as_weights)) < rules_.fewest_cases) return;
         if (std::min(left.total(), right.total()) < rules_.fewest_weight) return;
-        if (!n_thresholds_++) first_ = group;
+        contenders_.count(group);
         const double drop = rules_.whole + left.kept() + right.kept();
         if (!rules_.by_ratio) return offer_drop(group, drop);
         const double information =
@@ -438,7 +344,7 @@ class NodeThresholds {
 
     void offer_drop(size_t group, double drop) {
         const double most = std::max(drop + off_, 0.0);
-        if (most >= hopeful_) add(group, std::max(drop - off_, 0.0), most);
+        if (most >= contenders_.hopeful()) contenders_.add(group, std::max(drop - off_, 0.0), most);
     }
 
     void offer_ratio(size_t group, double drop, double information) {
@@ -453,59 +359,19 @@ class NodeThresholds {
         }
         least = counts ? least / std::max(information + off_, rules_.unit) : -infinity;
         most = information - off_ > rules_.unit ? most / (information - off_) : infinity;
-        if (most >= hopeful_) add(group, least, most);
-    }
-
-    // A threshold is at least as good as this.
-    void raise(double least) {
-        if (least <= best_) return;
-        best_ = least;
-        const double unit = rules_.by_ratio ? 1.0 : rules_.total;
-        hopeful_ = best_ - 1.01 * std::max(tie * best_, rules_.resolution * unit);
-    }
-
-    void add(size_t group, double least, double most) {
-        raise(least);
-        contenders_.push_back({group, most});
-        if (contenders_.size() > most_contenders_) compact();
-    }
-
-    void compact() {
-        const auto hopeless = [&](const Contender& one) { return one.most < hopeful_; };
-        contenders_.erase(std::remove_if(contenders_.begin(), contenders_.end(), hopeless),
-                          contenders_.end());
-        most_contenders_ = 2 * contenders_.size() + 64;
-    }
-
-    // Segments end where a threshold may be, and with the last case. The first threshold is one of
-    // them: it counts for the average gain where none gains enough.
-    std::vector<size_t> ends_of_segments() const {
-        std::vector<size_t> groups;
-        if (n_thresholds_) groups.push_back(first_);
-        for (const Contender& one : contenders_)
-            if (groups.empty() || groups.back() != one.group) groups.push_back(one.group);
-        return groups;
+        if (most >= contenders_.hopeful()) contenders_.add(group, least, most);
     }
 
     Segments segments() const {
-        Segments made;
-        made.n_thresholds = n_thresholds_;
+        Segments made = sorted_.segments(contenders_);
+        const std::vector<size_t>& last = made.last_groups;
         made.n_codes = n_codes_;
-        if (!n_known_) return made;
-        std::vector<size_t> last = ends_of_segments();
-        size_t group = sorted_.n_groups() - 1;
-        while (group && sorted_.ends[group - 1] == n_known_) --group;
-        last.push_back(group);
         made.weights.assign(last.size() * given_.n_classes, 0.0);
         made.cases.assign(last.size(), 0.0);
-        size_t i = 0, next = 0;
+        size_t i = 0;
         for (size_t k = 0; k < last.size(); ++k) {
-            while (sorted_.ends[next] == i) ++next;
-            made.first.push_back(sorted_.code(next));
-            made.last.push_back(sorted_.code(last[k]));
             made.cases[k] = add_up(i, sorted_.ends[last[k]], &made.weights[k * given_.n_classes]);
             i = sorted_.ends[last[k]];
-            next = last[k] + 1;
         }
         return made;
     }
@@ -519,12 +385,8 @@ class NodeThresholds {
     std::vector<double> known_;
     double known_cases_ = 0;
     double off_ = 0;  // what is told of a drop is off by this at most
-    // The best score, and what is worse than that for sure; by gain they are drops.
-    double best_ = -std::numeric_limits<double>::infinity();
-    double hopeful_ = -std::numeric_limits<double>::infinity();
-    size_t n_thresholds_ = 0, first_ = 0, n_codes_ = 0;
-    size_t most_contenders_ = 64;
-    std::vector<Contender> contenders_;
+    size_t n_codes_ = 0;
+    Contenders contenders_;  // by gain their scores are drops
 };
 
 }  // namespace branchwise

@@ -236,6 +236,7 @@ struct Distance {
         high += other.high;
         low += other.low;
     }
+    void operator-=(const Distance& other) { *this = *this - other; }
     Distance operator-(const Distance& other) const {
         return {weight - other.weight, high - other.high, low - other.low};
     }
@@ -280,6 +281,14 @@ class NodeMoments {
         unit_ = std::ldexp(1.0, -bits_);
         fixed_ = std::ldexp(1.0, bits_);
         resolution_ = double(moment_noise_units) * unit_ / weight_;
+    }
+
+    // For distances alone: what the reference rounds them by.
+    void set_steps(double centre, double factor, double step, double low_step) {
+        centre_ = centre;
+        factor_ = factor;
+        step_ = step;
+        low_step_ = low_step;
     }
 
     double centre() const { return centre_; }

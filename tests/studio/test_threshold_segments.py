@@ -11,7 +11,7 @@ import pytest
 from branchwise import Recipe, grow_by_hand
 from branchwise.native import extension
 from branchwise.recipe import C45, CART, ID3
-from branchwise.studio.nodes import one_node, threshold_segments
+from branchwise.studio.nodes import threshold_segments
 
 pytestmark = pytest.mark.skipif(extension() is None, reason="needs the extension")
 
@@ -84,8 +84,20 @@ NUMBERS: dict[str, Recipe] = {
     "variance": replace(CART, criterion="variance"),
     "variance, least gain": replace(CART, criterion="variance", min_gain=0.3),
     "variance largest": replace(CART, criterion="variance", missing="largest"),
+    "variance learned": replace(CART, criterion="variance", missing="learned"),
+    "variance branch": replace(CART, criterion="variance", missing="branch"),
+    "variance split": replace(
+        CART, criterion="variance", missing="split", min_samples_branch=2
+    ),
+    "variance weight": replace(
+        CART, criterion="variance", min_weight_fraction_leaf=0.1, max_p_value=0.05
+    ),
     "variance values": replace(ID3, criterion="variance", min_samples_leaf=3),
     "poisson": replace(CART, criterion="poisson"),
+    "poisson learned": replace(CART, criterion="poisson", missing="learned"),
+    "poisson branch": replace(
+        CART, criterion="poisson", missing="branch", min_samples_leaf=4
+    ),
 }
 
 
@@ -96,11 +108,11 @@ def check_numbers(name, seed, monkeypatch):
     numbers = np.nan_to_num(np.abs(kinds[seed % 3]).astype(float), nan=1.0)
     rows["y"] = numbers + (numbers.max() == 0)
     found = []
-    for least, kernel in ((10**9, "reference"), (0, "native")):
-        monkeypatch.setattr(one_node, "MANY_THRESHOLDS", least)
+    for least, kernel in ((10**9, "reference"), (10**9, "native"), (0, "native")):
         monkeypatch.setenv("BRANCHWISE_KERNEL", kernel)
-        found.append(candidates(rows, given, NUMBERS[name], 0, monkeypatch))
+        found.append(candidates(rows, given, NUMBERS[name], least, monkeypatch))
     assert found[0] == found[1]
+    assert found[0] == found[2]
 
 
 @pytest.mark.parametrize("name", NUMBERS)
@@ -210,12 +222,29 @@ def test_arguments_of_the_kernel(name, value, message):
         call(**GIVEN | {name: value})
 
 
-MOMENTS = {
-    "codes": np.array([0, 1, 1], dtype=np.uint8),
-    "n_codes": 3,
-    "rows": np.array([0, 2]),
-    "shares": None,
-    "moments": np.array([[1.0, 5.0], [1.0, 7.0]]),
+STEPS = {"centre": 0.5, "factor": 0.5, "step": 2.0**-49, "low_step": 2.0**-90}
+NUMBERS_GIVEN = {
+    "codes": np.array([0, 1, 2, 3, 1], dtype=np.uint8),
+    "n_codes": 4,
+    "rows": None,
+    "weights": None,
+    "cases": None,
+    "moments": np.array([[1.0, each, each * each] for each in (0.5, 0, 1, 0, 0)]),
+    "distances": np.array([0, 0, -0.25, 0, 0.25, 0, -0.25, 0, -0.25, 0]),
+    "sum_exponents": [-40.0],
+    "rules": {
+        "weights_are_cases": False,
+        "joins": False,
+        "branch": False,
+        "fewest_cases": 1.0,
+        "fewest_weight": 0.0,
+        "unit": 2.0**-60,
+        "noise": 2.0**-49,
+        "missing_cases": 0.0,
+        **STEPS,
+    },
+    "missing": np.zeros(3),
+    "poisson": False,
 }
 
 
@@ -223,25 +252,92 @@ MOMENTS = {
     ("name", "value", "message"),
     [
         ("codes", np.array([0.5]), "codes must be an array of uint8, uint16"),
-        ("codes", np.array([0, 1, 3], dtype=np.uint8), "codes must hold codes below 3"),
+        ("codes", np.array([4] * 5, dtype=np.uint8), "codes must be below n_codes"),
+        ("codes", np.zeros(3, np.uint8), "moments must have one entry for each"),
         ("n_codes", 0, "n_codes must be between 1 and"),
+        ("rows", np.array([0, 1, 2, 3, 9]), "rows must be numbers of codes"),
+        ("weights", np.array([1.0, -1, 1, 1, 1]), "weights must be finite"),
+        ("cases", np.ones(4), "cases must have 5 entries"),
+        ("moments", np.ones(5), "moments must have 2 dimension"),
+        ("moments", np.ones((5, 1)), "moments must have a weight and the limbs"),
+        ("distances", np.ones(4), "distances must have 10 entries"),
+        ("sum_exponents", [], "sum_exponents must have between 1 and 40"),
+        ("rules", {}, "rules must have an entry weights_are_cases"),
+        ("rules", NUMBERS_GIVEN["rules"] | {"more": 1}, "rules must have 12 entries"),
+        ("rules", NUMBERS_GIVEN["rules"] | {"step": 0.0}, "step must be between"),
+        ("missing", np.zeros(2), "missing must have 3 entries"),
+        ("missing", np.full(3, np.nan), "missing must be finite"),
+    ],
+)
+def test_arguments_of_the_kernel_for_numbers(name, value, message):
+    call = extension().number_segments
+    n_thresholds, n_numbers, first, last, statistics, cases = call(**NUMBERS_GIVEN)
+    assert (n_thresholds, n_numbers, cases.sum()) == (2, 3, 4.0)
+    assert statistics.sum(axis=0).tolist() == [4.0, -0.25, 0.0]
+    assert (first[0], last[-1]) == (0, 2)
+    with pytest.raises((TypeError, ValueError), match=message):
+        call(**NUMBERS_GIVEN | {name: value})
+
+
+def test_arguments_of_distances():
+    given = {"moments": NUMBERS_GIVEN["moments"], "sum_exponents": [-40.0]}
+    out = np.zeros(10)
+    extension().number_distances(**given, steps=STEPS, out=out)
+    assert out.tolist() == NUMBERS_GIVEN["distances"].tolist()
+    with pytest.raises(ValueError, match="out must have 10 entries"):
+        extension().number_distances(**given, steps=STEPS, out=out[:3].copy())
+    with pytest.raises(ValueError, match="steps must have an entry centre"):
+        extension().number_distances(**given, steps={}, out=out)
+
+
+MOMENTS = {
+    "columns": [np.array([0, 1, 1], dtype=np.uint8)],
+    "n_codes": [3],
+    "above": None,
+    "rows": np.array([0, 2]),
+    "shares": None,
+    "moments": np.array([[1.0, 5.0], [1.0, 7.0]]),
+    "cases": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("columns", [np.array([0.5] * 3)], "columns.0. must hold codes"),
+        ("columns", [np.array([0, 1, 3], dtype=np.uint8)], "must hold codes below 3"),
+        ("columns", [], "must have one entry for each column"),
+        ("n_codes", [0], "n_codes.0. must be between 1 and"),
+        ("above", [], "must have one entry for each column"),
         ("rows", np.array([0, 3]), "rows must be numbers of codes"),
-        ("shares", np.ones(3), "shares must have 2 entries"),
+        ("rows", None, "moments must have one row for each of the codes"),
+        ("shares", np.ones(2), "cases must have one table for each column"),
+        ("cases", [np.zeros(3)], "cases must have one table for each column"),
         ("moments", np.ones((3, 2)), "moments must have one row for each of rows"),
         ("moments", np.ones(2), "moments must have 2 dimension"),
-        ("counts", np.zeros(2, np.int64), "counts must have 3 entries"),
-        ("cases", np.zeros(4), "cases must have 3 entries"),
-        ("sums", np.zeros(5), "sums must have 6 entries"),
+        ("counts", [np.zeros(2, np.int64)], "counts.0. must have 3 entries"),
+        ("sums", [np.zeros(5)], "sums.0. must have 6 entries"),
     ],
 )
 def test_arguments_of_counting_moments(name, value, message):
-    out = {
-        "counts": np.zeros(3, np.int64),
-        "cases": np.zeros(3),
-        "sums": np.zeros(6),
-    }
+    out = {"counts": [np.zeros(3, np.int64)], "sums": [np.zeros(6)]}
     extension().tally_moments(**MOMENTS, **out)
-    assert out["counts"].tolist() == [1, 1, 0]
-    assert out["sums"].tolist() == [1, 5, 1, 7, 0, 0]
+    assert out["counts"][0].tolist() == [1, 1, 0]
+    assert out["sums"][0].tolist() == [1, 5, 1, 7, 0, 0]
     with pytest.raises((TypeError, ValueError), match=message):
         extension().tally_moments(**{**MOMENTS, **out, name: value})
+
+
+def test_moments_by_side_and_in_shares():
+    given = MOMENTS | {
+        "above": [1],
+        "n_codes": [2],
+        "shares": np.array([0.5, 0.25]),
+        "cases": [np.zeros(3)],
+        "moments": np.ones((2, 20)),
+    }
+    out = {"counts": [np.zeros(3, np.int64)], "sums": [np.zeros(60)]}
+    extension().tally_moments(**given, **out)
+    assert out["counts"][0].tolist() == [1, 0, 1]
+    assert given["cases"][0].tolist() == [0.5, 0, 0.25]
+    assert out["sums"][0].tolist() == [1] * 20 + [0] * 20 + [1] * 20

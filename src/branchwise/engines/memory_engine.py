@@ -87,16 +87,29 @@ class MemoryEngine:
         self.grid = grid
         self.whole = grid.whole
         self.scale = target.scale if isinstance(target, Quantities) else None
-        #: The cases that are counted from: all rows that have a weight.
-        self.root = _all_cases(data.n_rows, grid)
-        self.restart()
+        cases = _all_cases(data.n_rows, grid)
+        self.begin(cases, self._moments_of(cases))
 
     def below(self, cases: Cases) -> MemoryEngine:
         """Return an engine of the same rows whose root has only these cases."""
         engine = copy(self)
-        engine.root = cases
-        engine.restart()
+        engine.begin(cases, self._moments_below(cases))
         return engine
+
+    def begin(self, cases: Cases, moments: Floats | None) -> None:
+        """Put cases in the root, with their moments where numbers are predicted."""
+        #: The cases that are counted from.
+        self.root = cases
+        self._root_moments = moments
+        self.restart()
+
+    def _moments_below(self, cases: Cases) -> Floats | None:
+        """Return the moments of cases: whole ones have those that they have here."""
+        if cases is self.root or self._root_moments is None:
+            return self._root_moments
+        if cases.case is not None:
+            return self._moments_of(cases)
+        return self._root_moments[np.searchsorted(self.root.row, cases.row)]
 
     def cases(self, node: int) -> Cases:
         """Return the cases of an open node."""
@@ -114,13 +127,14 @@ class MemoryEngine:
         self._weight, self._case = self.root.weight, self.root.case
         self._node = np.zeros(len(self._row), dtype=np.intp)
         self._n_nodes = 1
-        self._moments = self._moments_of(self._row, self._weight)
+        self._moments = self._root_moments
 
-    def _moments_of(self, rows: Ints, weight: Floats | None) -> Floats | None:
+    def _moments_of(self, cases: Cases) -> Floats | None:
         """Return the moments of rows that have numbers."""
         if not isinstance(self._target, Quantities):
             return None
-        return self._target.scale.moments(self._target.values[rows], weight)
+        values = self._target.values[cases.row]
+        return self._target.scale.moments(values, cases.weight)
 
     @property
     def moments(self) -> Floats | None:
@@ -257,7 +271,7 @@ class MemoryEngine:
         self._node = np.concatenate([self._node, node])
         self._weight = np.concatenate([own_weight, weight])
         self._case = np.concatenate([own_case, case])
-        more = self._moments_of(row, weight)
+        more = self._moments_of(Cases(row, weight))
         if self._moments is not None and more is not None:
             self._moments = np.concatenate([self._moments, more])
 

@@ -128,26 +128,47 @@ def count_cells(
 
 
 def count_moments(
-    codes: NDArray[Any], n_codes: int, rows: Ints, case: Floats | None, moments: Floats
-) -> Counts:
+    columns: Sequence[NDArray[Any]],
+    n_codes: Sequence[int],
+    rows: Ints | None,
+    case: Floats | None,
+    moments: Floats,
+    above: Sequence[int] | None = None,
+) -> list[Counts]:
     """Add up the moments of cases of one node by code, in the compiled kernel.
 
-    Codes are by row of the table, moments and fractions of cases by case.
+    Codes are by row of the table, moments and fractions of cases by case; ``rows`` are
+    those of the cases, all in order if there are none. With ``above`` the codes below
+    that of a column are counted together, and those from it on, missing ones apart:
+    under 0, that code, and the code of missing values.
     """
-    counts = np.zeros(n_codes, dtype=np.int64)
-    cases, sums = np.zeros(n_codes), np.zeros((n_codes, moments.shape[1]))
+    sides = 3
+    cells = list(n_codes) if above is None else [sides] * len(above)
+    width = moments.shape[1]
+    counts = [np.zeros(n, dtype=np.int64) for n in cells]
+    cases = [np.zeros(n) for n in cells if case is not None]
+    sums = [np.zeros((n, width)) for n in cells]
     extension().tally_moments(
-        codes=plain_array(codes),
-        n_codes=n_codes,
-        rows=plain_array(rows),
+        columns=plain_arrays(columns),
+        n_codes=list(n_codes),
+        above=None if above is None else list(above),
+        rows=optional_array(rows),
         shares=optional_array(case),
         moments=plain_array(moments),
         counts=counts,
         cases=cases,
-        sums=sums.reshape(-1),
+        sums=[table.reshape(-1) for table in sums],
     )
-    found = np.flatnonzero(counts)
-    return Counts(np.zeros_like(found), found, sums[found], cases[found])
+    result = []
+    for at, n in enumerate(counts):
+        found = np.flatnonzero(n)
+        code = found
+        if above is not None:
+            code = np.array([0, above[at], n_codes[at] - 1])[found]
+        shares = cases[at] if cases else n.astype(np.float64)
+        node = np.zeros_like(found)
+        result.append(Counts(node, code, sums[at][found], shares[found]))
+    return result
 
 
 def tally(

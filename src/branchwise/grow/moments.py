@@ -110,6 +110,16 @@ class Moments64(ImpuritySums64):
         scaled: Floats = np.ldexp(amounts, self._exponent[node])
         return scaled
 
+    @property
+    def steps(self) -> dict[str, float]:
+        """What the statistics of the only node are rounded by."""
+        return {
+            "centre": float(self._centre[0]),
+            "factor": float(self._factor[0]),
+            "step": float(self._step[0]),
+            "low_step": float(self._low_step[0]),
+        }
+
     def squares(self, statistics: Floats) -> Floats:
         """Return the squared distances of counted numbers from their mean."""
         squares: Floats = self._scale.variances(statistics) * statistics[:, 0]

@@ -157,9 +157,13 @@ class Search:
 
     def in_terms(self, counts: Counts) -> Counts:
         """Return counts as statistics of the criterion."""
-        if self.recipe.weights_are_cases:
-            counts = replace(counts, cases=self.impurity_sums.weight(counts.weights))
-        return self.impurity_sums.statistics(counts)
+        return self.impurity_sums.statistics(self.in_cases(counts))
+
+    def in_cases(self, counts: Counts) -> Counts:
+        """Return counts with their cases as the recipe counts these."""
+        if not self.recipe.weights_are_cases:
+            return counts
+        return replace(counts, cases=self.impurity_sums.weight(counts.weights))
 
     def scores(self, candidates: Candidates, nodes: Ints) -> Scores:
         """Score candidates, whose nodes are these of the level."""
@@ -247,7 +251,6 @@ class Search:
         result = Scored.nothing(len(self.level))
         if not len(known.node):
             return result
-        values = self.source.values(index)
         third = self.recipe.missing == "branch" and len(unknown.node) > 0
         thresholds, outside, n_admissible = self._worth_scoring(index, known, unknown)
         result.n_thresholds[:] = n_admissible
@@ -257,15 +260,18 @@ class Search:
             best = self._best_thresholds(thresholds, candidates, n_admissible)
             result.score[best.node] = best.score
             result.gain[best.node] = best.gain
-            result.threshold[best.node] = best.threshold.positioned(
-                values, self.columns[index].position(self.recipe.threshold)
-            )
+            result.threshold[best.node] = self._positioned(index, best.threshold)
             result.resolution[best.node] = best.resolution
             result.missing_to[best.node] = best.missing_to
         if third:
             without_threshold = result.score == -np.inf
             self._score_known_against_missing(result, known, unknown, without_threshold)
         return result
+
+    def _positioned(self, index: int, thresholds: Thresholds) -> Floats:
+        """Return thresholds of a column as numbers."""
+        position = self.columns[index].position(self.recipe.threshold)
+        return thresholds.positioned(self.source.values(index), position)
 
     def _worth_scoring(
         self, index: int, known: Counts, unknown: Counts
@@ -424,6 +430,10 @@ class Search:
         """Make the branches of the nodes that one column splits."""
         return self._made(index, *self.apart(index, nodes), threshold, missing_to)
 
+    def _numbers(self, index: int, known: Counts) -> Floats:
+        """Return the numbers that codes of a column stand for."""
+        return self.source.values(index)[known.code]
+
     def _made(
         self,
         index: int,
@@ -436,7 +446,7 @@ class Search:
         code = known.code
         if self.columns[index].is_numeric:
             with np.errstate(invalid="ignore"):
-                above = self.source.values(index)[code] > threshold[known.node]
+                above = self._numbers(index, known) > threshold[known.node]
             code = np.where(above, ABOVE, AT_MOST)
         order = np.arange(len(code))
         if self.columns[index].is_numeric or self.recipe.branching == "values":

@@ -107,7 +107,16 @@ def phrase(
 
     With ``typeset`` it has the signs of mathematics.
     """
+    return _phrased(condition.worded, limit, typeset)
+
+
+def phrases(condition: Condition) -> tuple[str, str]:
+    """Write a condition with its column, and without it."""
     worded = condition.worded
+    return _phrased(worded, SHOWN_VALUES, typeset=False), without_column(worded)
+
+
+def _phrased(worded: Condition, limit: int, typeset: bool) -> str:
     if worded.op in ("within", "from"):
         above, at_most = _bounds(worded)
         below = sign("<" if worded.op == "within" else "<=", typeset)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, overload
 
 import numpy as np
@@ -24,7 +25,7 @@ from branchwise.studio.nodes.node_search import Given, NodeSearch
 from branchwise.studio.nodes.row_counts import RowCounts
 from branchwise.text.blocks import Block, Heading, Table
 from branchwise.text.bounds import shown
-from branchwise.text.conditions import condition_on, phrase, without_column
+from branchwise.text.conditions import condition_on, phrases
 from branchwise.text.document import Document
 from branchwise.text.words import amount, rounded, word
 from branchwise.tree.apply import predicted_classes
@@ -160,6 +161,10 @@ def _branch_words(candidate: Candidate, limit: int) -> str:
     return "; ".join(told)
 
 
+#: Of a branch: its weights by class, its mean, and what it predicts.
+_Prediction = tuple[tuple[float, ...], float | None, Value]
+
+
 @dataclass(frozen=True)
 class _Made:
     """A split of a column with its branches and scores; ``found`` by the search."""
@@ -189,10 +194,9 @@ class CandidateMaker:
         every = range(len(self._schema.columns))
         able = [at for at in every if found.found[0, at] > -math.inf]
         best = [self._best(index) for index in able]
-        p_values = self._p_values(best)
         made = [self._without_split(index) for index in every]
-        for at, split, p_value in zip(able, best, p_values, strict=True):
-            made[at] = self._told(split, p_value)
+        for at, candidate in zip(able, self._told(best), strict=True):
+            made[at] = candidate
         order = np.lexsort((-found.found[0], -found.scores[0]))
         splitting = [at for at in order.tolist() if made[at].splits]
         others = [at for at, each in enumerate(made) if not each.splits]
@@ -237,7 +241,7 @@ class CandidateMaker:
             gain * unit,
             found=False,
         )
-        return self._told(figures, self._p_values([figures])[0])
+        return self._told([figures])[0]
 
     def _n_thresholds(self, index: int) -> int:
         numeric = self._schema.columns[index].is_numeric
@@ -279,8 +283,22 @@ class CandidateMaker:
         ways = log_adjacent_groupings if column.kind == "ordinal" else log_groupings
         return float(ways(n_values, n_groups))
 
-    def _told(self, made: _Made, p_value: float | None) -> Candidate:
-        """Return the candidate of a split."""
+    def _told(self, made: Sequence[_Made]) -> list[Candidate]:
+        """Return the candidates of splits."""
+        ratios = self._gain_ratios(made)
+        if self._recipe.criterion_name == "gain_ratio":
+            ratios = [each.score for each in made]
+        predicted = self._predicted([each.branches for each in made])
+        given = zip(made, self._p_values(made), ratios, predicted, strict=True)
+        return [self._candidate(*each) for each in given]
+
+    def _candidate(
+        self,
+        made: _Made,
+        p_value: float | None,
+        ratio: float | None,
+        predicted: Sequence[_Prediction],
+    ) -> Candidate:
         column = self._schema.columns[made.column]
         branches, threshold = made.branches, made.threshold
         codes = [*made.codes, *([()] * (len(branches.cases) - len(made.codes)))]
@@ -292,9 +310,8 @@ class CandidateMaker:
                 if each
             )
         known = None if math.isnan(threshold) else threshold
-        ratio = self._gain_ratio(branches)
-        if self._recipe.criterion_name == "gain_ratio":
-            ratio = made.score
+        told = (phrases(condition_on(column, each, threshold)) for each in codes)
+        cases = branches.cases.tolist()
         return Candidate(
             column.name,
             column.kind,
@@ -305,34 +322,35 @@ class CandidateMaker:
             known,
             None if known is None else shown(column, known),
             groups,
-            tuple(self._children(column, branches, codes, threshold)),
+            tuple(
+                CandidateChild(*words, n, weights, mean, prediction)
+                for words, n, (weights, mean, prediction) in zip(
+                    told, cases, predicted, strict=True
+                )
+            ),
             self._why_not(made.column) if made.found else None,
         )
 
-    def _children(
-        self,
-        column: Column,
-        made: Branches,
-        codes: Sequence[Sequence[int]],
-        threshold: float,
-    ) -> Iterator[CandidateChild]:
+    def _predicted(self, made: Sequence[Branches]) -> list[list[_Prediction]]:
+        """Return what all branches of splits predict."""
+        if not made:
+            return []
+        weights = np.concatenate([each.weights for each in made])
         scale: Scale | None = self._counts.engine.scale
-        unit = self._counts.grid.unit
-        classes = self._schema.classes
-        means = [] if scale is None else scale.means(made.weights).tolist()
-        labels: Any = []
-        if scale is None:
-            root = self._search.level.weights[0]
-            labels = predicted_classes(made.weights, root, self._recipe).tolist()
-        for at, each in enumerate(codes):
-            condition = condition_on(column, each, threshold)
-            told = phrase(condition), without_column(condition.worded)
-            cases = float(made.cases[at])
-            if scale is not None:
-                yield CandidateChild(*told, cases, (), means[at], means[at])
-                continue
-            weights = tuple((made.weights[at] * unit).tolist())
-            yield CandidateChild(*told, cases, weights, None, classes[labels[at]])
+        predicted: list[_Prediction]
+        if scale is not None:
+            means = scale.means(weights).tolist()
+            predicted = [((), mean, mean) for mean in means]
+        else:
+            root, classes = self._search.level.weights[0], self._schema.classes
+            labels = predicted_classes(weights, root, self._recipe).tolist()
+            by_class = (weights * self._counts.grid.unit).tolist()
+            predicted = [
+                (tuple(own), None, classes[label])
+                for own, label in zip(by_class, labels, strict=True)
+            ]
+        in_turn = iter(predicted)
+        return [list(islice(in_turn, len(each.cases))) for each in made]
 
     def _p_values(self, made: Sequence[_Made]) -> list[float | None]:
         """Return adjusted p-values, all at once."""
@@ -355,18 +373,22 @@ class CandidateMaker:
         }
         return [found.get(id(each)) for each in made]
 
-    def _gain_ratio(self, made: Branches) -> float | None:
-        """Return the gain in bits by the split information; None for numbers."""
-        if self._counts.engine.scale is not None:
-            return None
-        weights = made.weights
-        size = weights.sum(axis=1)
-        total = size.sum()
-        information = _entropy(size) * total
-        if not information > 0:
-            return None
-        left = sum(_entropy(each) * each.sum() for each in weights)
-        return float((_entropy(weights.sum(axis=0)) * total - left) / information)
+    def _gain_ratios(self, made: Sequence[_Made]) -> list[float | None]:
+        """Return gains in bits by the split information; None for numbers."""
+        if self._counts.engine.scale is not None or not made:
+            return [None] * len(made)
+        branches = [each.branches.weights for each in made]
+        starts = np.cumsum([0, *(len(each) for each in branches)])[:-1]
+        weights = np.concatenate(branches)
+        total = np.add.reduceat(weights.sum(axis=1), starts)
+        number = np.diff(starts, append=len(weights))
+        share = weights / np.repeat(np.maximum(total, 1e-300), number)[:, np.newaxis]
+        size, known = share.sum(axis=1), np.add.reduceat(share, starts, axis=0)
+        information = np.add.reduceat(_entropy(size), starts)
+        within = np.add.reduceat(_entropy(share).sum(axis=1), starts) - information
+        gain = _entropy(known).sum(axis=1) - within
+        pairs = zip(gain.tolist(), information.tolist(), strict=True)
+        return [one / other if other > 0 else None for one, other in pairs]
 
     def _why_not(self, index: int) -> str | None:
         """Say why the recipe does not split on a column; None where it could."""
@@ -410,9 +432,10 @@ def _penalised(
     return (left / information if by_ratio and information else gain), gain
 
 
-def _entropy(weights: Floats) -> float:
-    share = weights / max(float(weights.sum()), 1e-300)
-    return float(-(share * np.log2(np.where(share > 0, share, 1.0))).sum())
+def _entropy(share: Floats) -> Floats:
+    """Return -x log2 x, what shares add to the entropy in bits."""
+    bits: Floats = -share * np.log2(np.where(share > 0, share, 1.0))
+    return bits
 
 
 def _finite(value: float | None) -> float | None:

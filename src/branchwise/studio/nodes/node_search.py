@@ -19,14 +19,19 @@ from branchwise.errors import DataError
 from branchwise.grow.choose import Verdicts, verdicts
 from branchwise.grow.counts import Counts
 from branchwise.grow.criteria import Candidates as Scorable
-from branchwise.grow.criteria import Scores
+from branchwise.grow.criteria import ImpuritySums64, Scores
 from branchwise.grow.grow import completed, searched_in, surrogates_added
+from branchwise.grow.moments import Moments64
 from branchwise.grow.protocol import Level
 from branchwise.grow.scored import Branches, assembled
 from branchwise.recipe import Recipe
+from branchwise.studio.nodes.number_segments import NumberSegmentCounter
 from branchwise.studio.nodes.one_node import CountedOnce, NodeLevelSearch
 from branchwise.studio.nodes.row_counts import RowCounts
-from branchwise.studio.nodes.threshold_segments import SegmentCounter
+from branchwise.studio.nodes.threshold_segments import (
+    ClassSegmentCounter,
+    SegmentCounter,
+)
 from branchwise.threads import cached_property
 from branchwise.tree.splits import STOP, Splits
 
@@ -66,7 +71,8 @@ class NodeSearch:
         n_cases, weight, impurity_sums_at = counts.references(recipe)
         n_classes = counts.rows.n_classes
         source: Any = CountedOnce(engine, counts.labels, self._threads)
-        counter = SegmentCounter(engine, counts.labels, n_classes)
+        impurities = impurity_sums_at(level)
+        counter = self._segment_counter(engine, impurities)
         whole = [
             at
             for at, column in enumerate(columns)
@@ -76,7 +82,6 @@ class NodeSearch:
         if by_rank:
             source.count_all(n_classes, whole)
             source, searched = searched_in(source, columns, recipe)
-        impurities = impurity_sums_at(level)
         return NodeLevelSearch(
             source,
             searched,
@@ -86,6 +91,19 @@ class NodeSearch:
             n_cases,
             weight,
             segment_counter=counter,
+        )
+
+    def _segment_counter(
+        self, engine: MemoryEngine, impurities: ImpuritySums64
+    ) -> SegmentCounter:
+        labels, n_classes = self._counts.labels, self._counts.rows.n_classes
+        scale, moments = engine.scale, engine.moments
+        if scale is None or moments is None or not isinstance(impurities, Moments64):
+            given = engine, labels, n_classes, self.recipe, impurities
+            return ClassSegmentCounter(*given)
+        all_rows = len(engine.root.row) == len(labels)
+        return NumberSegmentCounter(
+            engine, all_rows, self.recipe, impurities, scale, moments
         )
 
     @cached_property

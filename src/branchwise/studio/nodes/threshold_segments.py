@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints
 from branchwise.engines.memory_engine import Countable, MemoryEngine
 from branchwise.grow.counts import Counts
-from branchwise.grow.criteria import Candidates, Criterion
+from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import Thresholds
 from branchwise.native import available, extension, optional_array, plain_array
-from branchwise.tree.splits import STOP
+from branchwise.recipe import Recipe
+from branchwise.studio.nodes.column_batches import SideCounter
 
 #: Columns with fewer numbers are counted number by number.
 MANY_NUMBERS = 4000
@@ -33,7 +35,8 @@ class Segments:
     """Counts of segments of numbers, and of missing ones.
 
     ``last`` has the code of the last number of each segment, ``known.code`` that of the
-    first; ``n_numbers`` is how many numbers there are, ``n_thresholds`` how many
+    first. ``known.weights`` are class weights, or the statistics of the numbers to be
+    predicted. ``n_numbers`` is how many numbers there are, ``n_thresholds`` how many
     thresholds are admissible.
     """
 
@@ -43,85 +46,121 @@ class Segments:
     n_numbers: int
     n_thresholds: int
 
-    def thresholds(self, known: Counts, values: Floats) -> Thresholds:
-        """Return the thresholds between segments, ``known`` being their statistics."""
-        left = np.cumsum(known.weights, axis=0)
-        cases = np.cumsum(known.cases)
-        n = len(cases) - 1
-        return Thresholds(
-            np.zeros(n, dtype=np.intp),
-            left[:-1],
-            left[-1] - left[:-1],
-            cases[:-1],
-            cases[-1] - cases[:-1],
-            values[self.last[:-1]],
-            values[known.code[1:]],
-            np.full(n, STOP, dtype=np.intp),
-        )
+
+#: What the kernel returns: how many thresholds and numbers there are, and by segment
+#: the first and the last code, the statistics and the cases.
+Found = tuple[int, int, Ints, Ints, Floats, Floats]
 
 
-class SegmentCounter:
-    """Counts numbers at one node in segments, where the compiled kernel can."""
+class SegmentCounter(ABC):
+    """Counts numbers at one node in segments, where the compiled kernel can.
+
+    ``all_rows``: the node has all rows of the table.
+    """
+
+    #: Counts the sides of thresholds; None where segments tell them.
+    side_counter: SideCounter | None = None
 
     def __init__(
-        self, engine: MemoryEngine, labels: NDArray[np.uint32], n_classes: int
+        self,
+        engine: MemoryEngine,
+        all_rows: bool,
+        recipe: Recipe,
+        impurity_sums: ImpuritySums64,
     ) -> None:
-        self._columns, self._cases = engine.countable, engine.root
-        self._n_classes = n_classes
-        self._step = engine.grid.step
-        all_rows = len(self._cases.row) == len(labels)
-        self._labels = labels if all_rows else labels[self._cases.row]
-        self._rows = None if all_rows else plain_array(self._cases.row)
+        self.columns, self.cases = engine.countable, engine.root
+        self.rows = None if all_rows else plain_array(self.cases.row)
+        self._able = _are_comparable(recipe, impurity_sums, engine.grid.step)
 
     def serves(self, column: int) -> bool:
         """Whether a column of numbers is counted in segments."""
-        many = self._columns[column].n_codes > MANY_NUMBERS
-        normal = self._step >= sys.float_info.min
-        return many and normal and self._n_classes > 0 and available()
+        many = self.columns[column].n_codes > MANY_NUMBERS
+        return many and self._able and available()
 
     def segments(self, index: int, search: Search) -> Segments:
         """Count the numbers of a column."""
-        column, cases = self._columns[index], self._cases
+        column = self.columns[index]
         unknown = self._missing(column)
-        rules = _Rules.of(search, unknown)
-        values = column.values if search.recipe.quinlan_thresholds else None
-        n_thresholds, n_numbers, first, last, weights, own_cases = (
-            extension().threshold_segments(
-                codes=plain_array(column.codes),
-                n_codes=column.n_codes,
-                rows=self._rows,
-                labels=self._labels,
-                n_classes=self._n_classes,
-                weights=optional_array(cases.weight),
-                cases=optional_array(cases.case),
-                rules={**rules.numbers, "step": float(self._step)},
-                values=optional_array(values),
-                joining=optional_array(rules.joining),
-                table=search.impurity_sums.whole_terms,
-            )
-        )
+        found = self.found(column, search, unknown)
+        n_thresholds, n_numbers, first, last, weights, own_cases = found
         node = np.zeros(len(first), dtype=np.intp)
         known = Counts(node, first.astype(np.intp), weights, own_cases)
         return Segments(known, last.astype(np.intp), unknown, n_numbers, n_thresholds)
 
     def _missing(self, column: Countable) -> Counts:
         """Count the cases whose number is missing."""
-        missing, cases = column.n_codes - 1, self._cases
+        missing, case = column.n_codes - 1, self.cases.case
         own = np.zeros(0, dtype=np.intp)
         if len(column.codes) and int(column.codes.max()) == missing:
-            codes = column.codes if self._rows is None else column.codes[self._rows]
+            codes = column.codes if self.rows is None else column.codes[self.rows]
             own = np.flatnonzero(codes == missing)
-        weight = None if cases.weight is None else cases.weight[own]
-        case = float(len(own) if cases.case is None else cases.case[own].sum())
-        labels = self._labels[own]
-        weights = np.bincount(labels, weight, self._n_classes).astype(np.float64)
+        n_cases = float(len(own) if case is None else case[own].sum())
         n = min(len(own), 1)
         return Counts(
             _ONE[:n],
             np.full(n, missing, dtype=np.intp),
-            weights[np.newaxis][:n],
-            np.array([case])[:n],
+            self.weights(own)[np.newaxis][:n],
+            np.array([n_cases])[:n],
         )
+
+    @abstractmethod
+    def weights(self, own: Ints) -> Floats:
+        """Add up the weights, or the moments, of some cases."""
+
+    @abstractmethod
+    def found(self, column: Countable, search: Search, unknown: Counts) -> Found:
+        """Find the segments of a column, some cases of which are missing."""
+
+
+class ClassSegmentCounter(SegmentCounter):
+    """Counts classes in segments of numbers."""
+
+    def __init__(
+        self,
+        engine: MemoryEngine,
+        labels: NDArray[np.uint32],
+        n_classes: int,
+        recipe: Recipe,
+        impurity_sums: ImpuritySums64,
+    ) -> None:
+        all_rows = len(engine.root.row) == len(labels)
+        super().__init__(engine, all_rows, recipe, impurity_sums)
+        self._labels = labels if all_rows else labels[self.cases.row]
+        self._n_classes, self._step = n_classes, float(engine.grid.step)
+        self._known_rules: _Rules | None = None
+
+    def weights(self, own: Ints) -> Floats:
+        """Add up the weights of some cases by class."""
+        weight = None if self.cases.weight is None else self.cases.weight[own]
+        counted = np.bincount(self._labels[own], weight, self._n_classes)
+        return counted.astype(np.float64)
+
+    def found(self, column: Countable, search: Search, unknown: Counts) -> Found:
+        """Find the segments of a column, some cases of which are missing."""
+        cases, rules = self.cases, self._rules(search, unknown)
+        values = column.values if search.recipe.quinlan_thresholds else None
+        found: Found = extension().threshold_segments(
+            codes=plain_array(column.codes),
+            n_codes=column.n_codes,
+            rows=self.rows,
+            labels=self._labels,
+            n_classes=self._n_classes,
+            weights=optional_array(cases.weight),
+            cases=optional_array(cases.case),
+            rules={**rules.numbers, "step": self._step},
+            values=optional_array(values),
+            joining=optional_array(rules.joining),
+            table=search.impurity_sums.whole_terms,
+        )
+        return found
+
+    def _rules(self, search: Search, unknown: Counts) -> _Rules:
+        """Return the rules of a column: without missing cases those of all others."""
+        if len(unknown.node):
+            return _Rules.of(search, unknown)
+        if self._known_rules is None:
+            self._known_rules = _Rules.of(search, unknown)
+        return self._known_rules
 
 
 @dataclass(frozen=True)
@@ -153,7 +192,7 @@ class _Rules:
         candidates = Candidates(_ONE, shared, _ONE, shared, outside)
         resolution = criterion.score(candidates, sums).resolution
         on_sides = cases if joins else cases - missing_cases
-        fewest = _fewest_cases(search, on_sides)
+        fewest = fewest_cases(search, on_sides)
         if own_branch and not search.enough(missing, missing_cases)[0]:
             fewest = math.inf
         by_ratio = recipe.criterion_name == "gain_ratio"
@@ -174,7 +213,22 @@ class _Rules:
         return cls(numbers, missing[0] if joins else None)
 
 
-def _fewest_cases(search: Search, cases: Floats) -> float:
+#: Scores above this share of a node's impurity tell thresholds apart.
+_LEAST_SCORE = 2.0**-120
+
+
+def _are_comparable(recipe: Recipe, sums: ImpuritySums64, step: float) -> bool:
+    """Whether the kernel can tell scores apart as well as they are here.
+
+    Weights, and scores in the units of the numbers to be predicted, must be normal
+    floats; of a user's criterion it knows nothing.
+    """
+    least = float(sums.in_units(np.array([_LEAST_SCORE]), _ONE)[0])
+    built_in = isinstance(recipe.criterion, str)
+    return built_in and min(step, least) >= sys.float_info.min
+
+
+def fewest_cases(search: Search, cases: Floats) -> float:
     """Return the fewest cases on each side of thresholds that divide so many."""
     nothing = np.zeros((1, 1))
     divided = Thresholds(

@@ -1,0 +1,233 @@
+// Which thresholds of a column may be the best at one node, where numbers are predicted; the
+// reference scores these. See records/node_thresholds.hpp for classes.
+
+#pragma once
+
+#include <algorithm>
+
+#include "core/score_bounds.hpp"
+#include "records/node_cases.hpp"
+#include "regression/moments.hpp"
+
+namespace branchwise {
+
+// The cases of a node with their numbers.
+struct NodeNumbers {
+    NodeCases cases;
+    const double* moments = nullptr;    // by case: weight, limbs of sums and of squares
+    const double* distances = nullptr;  // by case, in two limbs
+
+    Distance distance(size_t i) const {
+        return {cases.weight(i), distances[2 * i], distances[2 * i + 1]};
+    }
+};
+
+// What thresholds must leave on each side, and what becomes of missing cases.
+struct NumberRules {
+    bool weights_are_cases = false;
+    bool joins = false;   // missing cases are tried on either side
+    bool branch = false;  // they have a branch of their own
+    double fewest_cases = 0;
+    double fewest_weight = 0;
+    double unit = 0;   // of weighted impurities
+    double noise = 0;  // their rounding error
+    Distance missing;
+    double missing_cases = 0;
+};
+
+// `simple`: without weights or shares of cases.
+template <bool poisson, bool simple>
+class NumberThresholds {
+  public:
+    NumberThresholds(const NodeNumbers& given, const NumberScale& scale, const NodeMoments& node,
+                     const SortedCases<uint32_t>& sorted, const NumberRules& rules)
+        : given_(given),
+          scale_(scale),
+          node_(node),
+          sorted_(sorted),
+          rules_(rules),
+          off_(8 * rules.unit + (poisson ? off_of_rates : off_of_squares)),
+          contenders_(rules.noise) {}
+
+    // `known` is what the distances of all cases with a number add up to.
+    Segments find(const Distance& known) {
+        known_.sum = known;
+        known_.cases = cases_of(0, sorted_.n_known());
+        add_up_groups();
+        rules_.joins ? search<true>() : search<false>();
+        contenders_.compact();
+        return segments();
+    }
+
+  private:
+    // Scaled to the node, squares add up to 1 at most, and so do rates, whose logarithms are rough.
+    static constexpr double off_of_squares = 1e-14;
+    static constexpr double off_of_rates = 16 * LogBounds::slack;
+    static constexpr size_t none = size_t(-1);
+    static constexpr size_t block_size = 64;  // groups
+
+    struct Side {
+        Distance sum;
+        double cases = 0;
+    };
+
+    Distance of_case(size_t i) const {
+        const size_t member = sorted_.labels[i];
+        if (!simple) return given_.distance(member);
+        return {1.0, given_.distances[2 * member], given_.distances[2 * member + 1]};
+    }
+
+    // Sums are rounded once for each number.
+    Distance of_group(size_t from, size_t to) const {
+        if (to - from == 1) return of_case(from);
+        double sums[NumberScale::most_limbs] = {}, weight = 0;
+        for (size_t i = from; i < to; ++i) {
+            const double* const own = &given_.moments[sorted_.labels[i] * scale_.width()];
+            weight += own[0];
+            for (size_t k = 0; k < scale_.sums.size(); ++k) sums[k] += own[1 + k];
+        }
+        return node_.distance(weight, sums);
+    }
+
+    // Groups of several cases, whose distances are not the sum of theirs.
+    void add_up_groups() {
+        size_t i = 0;
+        for (const size_t end : sorted_.ends) {
+            n_codes_ += i != end;
+            if (end - i > 1) {
+                several_.push_back(of_group(i, end));
+                known_.sum += several_.back();
+                for (size_t at = i; at < end; ++at) known_.sum -= of_case(at);
+            }
+            i = end;
+        }
+    }
+
+    double cases_of(size_t from, size_t to) const {
+        if (simple || !given_.cases.cases) return double(to - from);
+        double cases = 0;
+        for (size_t i = from; i < to; ++i) cases += sorted_.cases[i];
+        return cases;
+    }
+
+    // Minus the weighted impurity, up to a constant.
+    double value(const Distance& side) const {
+        const double total = side.total();
+        if (!poisson) return total * (total / side.weight);
+        return logs_.x_log2_x(total) - total / side.weight * logs_.x_log2_x(side.weight);
+    }
+
+    // What the node as a whole has, of which thresholds leave more.
+    double base() const {
+        Distance whole = known_.sum;
+        if (rules_.joins || rules_.branch) whole += rules_.missing;
+        return value(whole) - (rules_.branch ? value(rules_.missing) : 0.0);
+    }
+
+    template <bool joins>
+    void search() {
+        const double base = this->base();
+        Side left;
+        size_t i = 0, previous = none;
+        const Distance* several = several_.data();
+        for (size_t group = 0; group < sorted_.n_groups(); ++group) {
+            if (group % block_size == 0) {
+                before_.push_back({left.sum, i});
+                fetch(i + block_size);
+            }
+            const size_t end = sorted_.ends[group];
+            if (i == end) continue;
+            if (previous != none) {
+                const Side right = {known_.sum - left.sum, known_.cases - left.cases};
+                if (joins) {
+                    offer(previous, joined(left), right, base);
+                    offer(previous, left, joined(right), base);
+                } else {
+                    offer(previous, left, right, base);
+                }
+            }
+            previous = group;
+            left.sum += end - i == 1 ? of_case(i) : *several++;
+            left.cases += cases_of(i, end);
+            i = end;
+        }
+    }
+
+    // Cases are anywhere in memory; these are needed soon.
+    void fetch(size_t from) const {
+        for (size_t i = from; i < std::min(from + block_size, sorted_.n_known()); ++i)
+            __builtin_prefetch(&given_.distances[2 * sorted_.labels[i]]);
+    }
+
+    Side joined(const Side& side) const {
+        Side fuller = side;
+        fuller.sum += rules_.missing;
+        fuller.cases += rules_.missing_cases;
+        return fuller;
+    }
+
+    bool is_enough(const Side& side) const {
+        const double cases = rules_.weights_are_cases ? side.sum.weight : side.cases;
+        return cases >= rules_.fewest_cases && side.sum.weight >= rules_.fewest_weight &&
+               (!poisson || side.sum.total() > 0);
+    }
+
+    void offer(size_t group, const Side& left, const Side& right, double base) {
+        if (!is_enough(left) || !is_enough(right)) return;
+        contenders_.count(group);
+        const double drop = value(left.sum) + value(right.sum) - base;
+        const double most = std::max(drop + off_, 0.0);
+        if (most >= contenders_.hopeful()) contenders_.add(group, std::max(drop - off_, 0.0), most);
+    }
+
+    // The distances of all cases up to the end of a group, from the block that it is in.
+    Distance up_to(size_t last) const {
+        const Block& block = before_[last / block_size];
+        Distance sum = block.sum;
+        size_t i = block.i;
+        for (size_t group = last / block_size * block_size; group <= last; ++group) {
+            const size_t end = sorted_.ends[group];
+            if (i != end) sum += of_group(i, end);
+            i = end;
+        }
+        return sum;
+    }
+
+    // With distances in place of class weights.
+    Segments segments() const {
+        Segments made = sorted_.segments(contenders_);
+        made.n_codes = n_codes_;
+        size_t i = 0;
+        Distance before;
+        for (size_t last : made.last_groups) {
+            const Distance all = up_to(last);
+            const Distance sum = all - before;
+            for (double each : {sum.weight, sum.high, sum.low}) made.weights.push_back(each);
+            made.cases.push_back(cases_of(i, sorted_.ends[last]));
+            i = sorted_.ends[last];
+            before = all;
+        }
+        return made;
+    }
+
+    // Where groups begin: what is before them, and their first case.
+    struct Block {
+        Distance sum;
+        size_t i;
+    };
+
+    const NodeNumbers& given_;
+    const NumberScale& scale_;
+    const NodeMoments& node_;
+    const SortedCases<uint32_t>& sorted_;
+    const NumberRules& rules_;
+    const LogBounds& logs_ = LogBounds::shared();
+    const double off_;  // what is told of a drop is off by this at most
+    std::vector<Distance> several_;
+    std::vector<Block> before_;
+    Side known_;
+    size_t n_codes_ = 0;
+    Contenders contenders_;
+};
+
+}  // namespace branchwise
