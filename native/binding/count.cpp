@@ -140,6 +140,33 @@ struct MomentCases {
     size_t n, width;
 };
 
+// Few cells are kept several times: the next case need not wait for the sum of the last.
+class CellSums {
+  public:
+    CellSums(const MomentTables& out, size_t width)
+        : out_(out), width_(width), n_cells_(out.n_cells()) {
+        if (n_cells_ <= few_cells) copies_.resize(n_copies * n_cells_ * width);
+    }
+
+    const MomentTables& out() const { return out_; }
+    double* sums() { return copies_.empty() ? out_.sums : copies_.data(); }
+    uint32_t cell(uint32_t cell, size_t i) const {
+        return copies_.empty() ? cell : uint32_t(i % n_copies * n_cells_) + cell;
+    }
+
+    void finish() {
+        for (size_t k = 0; k < copies_.size(); ++k)
+            out_.sums[k % (n_cells_ * width_)] += copies_[k];
+    }
+
+  private:
+    static constexpr size_t few_cells = 64, n_copies = 4;
+
+    const MomentTables& out_;
+    const size_t width_, n_cells_;
+    std::vector<double> copies_;
+};
+
 template <typename Code>
 void find_cells(const MomentTables& out, const MomentCases& given, size_t begin, size_t end,
                 uint32_t* cells) {
@@ -169,22 +196,30 @@ AddMoments adder_of(size_t width) {
         return width == fixed ? add_moments<fixed> : adder_of<fixed - 1>(width);
 }
 
+void add_block_of_moments(const MomentCases& given, size_t begin, size_t end, AddMoments add,
+                          CellSums& sums) {
+    uint32_t cells[block_of_moments];
+    const MomentTables& out = sums.out();
+    if (out.column.width == 1) find_cells<uint8_t>(out, given, begin, end, cells);
+    if (out.column.width == 2) find_cells<uint16_t>(out, given, begin, end, cells);
+    if (out.column.width == 4) find_cells<uint32_t>(out, given, begin, end, cells);
+    for (size_t i = 0; i < end - begin; ++i) ++out.counts[cells[i]];
+    if (given.shares)
+        for (size_t i = begin; i < end; ++i) out.cases[cells[i - begin]] += given.shares[i];
+    for (size_t i = 0; i < end - begin; ++i) cells[i] = sums.cell(cells[i], i);
+    add(cells, end - begin, &given.moments[begin * given.width], given.width, sums.sums());
+}
+
 // Sums are exact in any order.
 void add_all_moments(const MomentCases& given, const std::vector<MomentTables>& out) {
     const AddMoments add = adder_of(given.width);
-    uint32_t cells[block_of_moments];
+    std::vector<CellSums> sums;
+    for (const MomentTables& each : out) sums.emplace_back(each, given.width);
     for (size_t begin = 0; begin < given.n; begin += block_of_moments) {
         const size_t end = std::min(begin + block_of_moments, given.n);
-        for (const MomentTables& to : out) {
-            if (to.column.width == 1) find_cells<uint8_t>(to, given, begin, end, cells);
-            if (to.column.width == 2) find_cells<uint16_t>(to, given, begin, end, cells);
-            if (to.column.width == 4) find_cells<uint32_t>(to, given, begin, end, cells);
-            for (size_t i = 0; i < end - begin; ++i) ++to.counts[cells[i]];
-            if (given.shares)
-                for (size_t i = begin; i < end; ++i) to.cases[cells[i - begin]] += given.shares[i];
-            add(cells, end - begin, &given.moments[begin * given.width], given.width, to.sums);
-        }
+        for (CellSums& each : sums) add_block_of_moments(given, begin, end, add, each);
     }
+    for (CellSums& each : sums) each.finish();
 }
 
 MomentCases read_moment_cases(Arrays& arrays, const nb::object& rows, const nb::object& shares,

@@ -54,6 +54,8 @@ class NumberThresholds {
         known_.sum = known;
         known_.cases = cases_of(0, sorted_.n_known());
         add_up_groups();
+        mean_ = known_.sum.total() / known_.sum.weight;
+        of_missing_ = value(known_.sum) - base();
         rules_.joins ? search<true>() : search<false>();
         contenders_.compact();
         return segments();
@@ -63,6 +65,7 @@ class NumberThresholds {
     // Scaled to the node, squares add up to 1 at most, and so do rates, whose logarithms are rough.
     static constexpr double off_of_squares = 1e-14;
     static constexpr double off_of_rates = 16 * LogBounds::slack;
+    static constexpr double off_of_means = 1e-9;
     static constexpr size_t none = size_t(-1);
     static constexpr size_t block_size = 64;  // groups
 
@@ -172,9 +175,19 @@ class NumberThresholds {
                (!poisson || side.sum.total() > 0);
     }
 
+    // Whether a threshold is far from the best, roughly and without a division: the decrease of the
+    // variance is the square of how far the left is from the mean of all, times their weight, by
+    // the weights of both sides.
+    bool is_hopeless(const Distance& left, const Distance& right) const {
+        const double away = left.total() - left.weight * mean_;
+        return away * away * known_.sum.weight <
+               (contenders_.hopeful() - of_missing_ - off_of_means) * (left.weight * right.weight);
+    }
+
     void offer(size_t group, const Side& left, const Side& right, double base) {
         if (!is_enough(left) || !is_enough(right)) return;
         contenders_.count(group);
+        if (!poisson && !rules_.joins && is_hopeless(left.sum, right.sum)) return;
         const double drop = value(left.sum) + value(right.sum) - base;
         const double most = std::max(drop + off_, 0.0);
         if (most >= contenders_.hopeful()) contenders_.add(group, std::max(drop - off_, 0.0), most);
@@ -226,6 +239,8 @@ class NumberThresholds {
     std::vector<Distance> several_;
     std::vector<Block> before_;
     Side known_;
+    double mean_ = 0;
+    double of_missing_ = 0;  // what a branch of missing cases takes away
     size_t n_codes_ = 0;
     Contenders contenders_;
 };

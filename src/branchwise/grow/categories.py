@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -409,6 +410,7 @@ def _log_adjacent_ways(values: int, groups: int) -> float:
     return log_adjacent_groupings(values, groups) / math.log(2.0)
 
 
+@lru_cache(maxsize=4096)
 def _log_ways(values: int, groups: int) -> float:
     """Bound the binary logarithm of the number of groupings.
 
@@ -433,6 +435,7 @@ def _positions_by_share(batch: _Batch) -> Ints:
     return np.argsort(order, axis=1, kind="stable")
 
 
+@lru_cache(maxsize=64)
 def _pairs(n: int, neighbours_only: bool) -> Ints:
     if neighbours_only:
         return np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)

@@ -354,24 +354,20 @@ class CandidateMaker:
 
     def _p_values(self, made: Sequence[_Made]) -> list[float | None]:
         """Return adjusted p-values, all at once."""
-        tested = [each for each in made if len(each.branches.cases) > 1]
-        if not tested:
-            return [None] * len(made)
-        branches = [each.branches for each in tested]
-        as_weights = self._recipe.weights_are_cases
-        cases = [float((b.size if as_weights else b.cases).sum()) for b in branches]
-        sizes = [len(each.cases) for each in branches]
-        log_p = self._search.search.log_p_value(
-            np.concatenate([each.weights for each in branches]),
-            np.cumsum([0, *sizes])[:-1],
-            np.array(cases),
-        )
+        search = self._search.search
+        given = [each.branches for each in made if not each.found]
+        of_given = iter(search.log_p_of(given))
+        log_p = [
+            search.best_log_p[each.column] if each.found else next(of_given)
+            for each in made
+        ]
         tries = math.log(max(int(self._search.found.n_candidates[0]), 1))
-        found = {
-            id(each): math.exp(min(float(one) + each.log_ways + tries, 0.0))
-            for each, one in zip(tested, log_p, strict=True)
-        }
-        return [found.get(id(each)) for each in made]
+        return [
+            math.exp(min(one + each.log_ways + tries, 0.0))
+            if len(each.branches.cases) > 1
+            else None
+            for one, each in zip(log_p, made, strict=True)
+        ]
 
     def _gain_ratios(self, made: Sequence[_Made]) -> list[float | None]:
         """Return gains in bits by the split information; None for numbers."""

@@ -216,3 +216,35 @@ class NodeLevelSearch(Search):
             return super().branches(index, nodes, threshold, missing_to)
         batch, at = self._batches[index]
         return batch.best_branches[at]
+
+    def log_p_of(self, made: Sequence[Branches]) -> list[float]:
+        """Return the logarithms of the p-values of splits, from their branches."""
+        if not made:
+            return []
+        as_weights = self.recipe.weights_are_cases
+        cases = [float((b.size if as_weights else b.cases).sum()) for b in made]
+        sizes = [len(each.cases) for each in made]
+        weights = np.concatenate([each.weights for each in made])
+        starts = np.cumsum([0, *sizes])[:-1]
+        found: list[float] = self.log_p_value(weights, starts, np.array(cases)).tolist()
+        return found
+
+    @cached_property
+    def best_log_p(self) -> dict[int, float]:
+        """The same of the best split of each column that has one."""
+        every = range(len(self.columns))
+        scored = [self.score(index, self.columns[index]) for index in every]
+        able = [index for index in every if scored[index].score[0] > -np.inf]
+        batches_of_able = [self._batches[index] for index in able]
+        made = [batch.best_branches[at] for batch, at in batches_of_able]
+        return dict(zip(able, self.log_p_of(made), strict=True))
+
+    def log_p_values(
+        self,
+        chosen: Ints,
+        threshold: Floats,  # noqa: ARG002
+        missing_to: Ints,  # noqa: ARG002
+    ) -> Floats:
+        """Return the logarithms of the p-values of best splits."""
+        found = [self.best_log_p[at] if at >= 0 else 0.0 for at in chosen.tolist()]
+        return np.array(found)
