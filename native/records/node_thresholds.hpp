@@ -115,6 +115,11 @@ class NodeThresholds {
     Segments find() {
         known_.assign(given_.n_classes, 0.0);
         known_cases_ = add_up(0, n_known_, known_.data());
+        joining_.assign(given_.n_classes, 0.0);
+        if (rules_.joining) joining_.assign(rules_.joining, rules_.joining + given_.n_classes);
+        all_ = known_;
+        for (size_t c = 0; c < all_.size(); ++c) all_[c] += joining_[c];
+        all_total_ = std::accumulate(all_.begin(), all_.end(), 0.0);
         const auto n_terms = double(2 * given_.n_classes + 16);
         const double total = rules_.total;
         off_ = n_terms * (rules_.unit + 1e-15 * (std::fabs(rules_.whole) + total));
@@ -168,18 +173,15 @@ class NodeThresholds {
 
     template <bool adds_up, typename Terms>
     void search(const Terms& terms) {
-        const std::vector<double> nothing(given_.n_classes, 0.0);
-        std::vector<double> joining = nothing, all = known_;
-        if (rules_.joining) joining.assign(rules_.joining, rules_.joining + given_.n_classes);
-        for (size_t c = 0; c < all.size(); ++c) all[c] += joining[c];
-        using OneSide = Side<Terms, adds_up>;
-        OneSide left(terms, nothing, 0), right(terms, known_, known_cases_);
-        OneSide fuller_left(terms, joining, rules_.joining_cases);
-        OneSide fuller_right(terms, all, known_cases_ + rules_.joining_cases);
-        if (bounds_blocks()) {
+        if (given_.n_classes <= most_classes) {
             search_blocks(terms);
             return contenders_.compact();
         }
+        const std::vector<double> nothing(given_.n_classes, 0.0);
+        using OneSide = Side<Terms, adds_up>;
+        OneSide left(terms, nothing, 0), right(terms, known_, known_cases_);
+        OneSide fuller_left(terms, joining_, rules_.joining_cases);
+        OneSide fuller_right(terms, all_, known_cases_ + rules_.joining_cases);
         size_t i = 0, previous = none;
         for (size_t group = 0; group < sorted_.n_groups(); ++group) {
             const size_t end = sorted_.ends[group];
@@ -207,20 +209,18 @@ class NodeThresholds {
         contenders_.compact();
     }
 
-    // What a threshold takes away is a convex function of the class weights on its left: within a
-    // block of cases it is at most what it would be with all cases of some classes in the block on
-    // the left, and none of the others. Most blocks need no more than that.
+    // What a threshold takes away is a convex function of the class weights on its left, and its
+    // split information a concave one. So within a block of cases the score is at most what it
+    // would be with all cases of some classes in the block on the left, and none of the others.
+    // Most blocks need no more than that.
     static constexpr size_t most_classes = 3;
     static constexpr size_t block_size = 64;  // groups
 
-    bool bounds_blocks() const {
-        return given_.n_classes <= most_classes && !given_.weights && !given_.cases &&
-               !rules_.by_ratio && !rules_.joining;
-    }
-
-    // Class weights on the left, and the last group there.
+    // Class weights and cases on the left, how many that are, and the last group there.
     struct Place {
         double left[most_classes] = {};
+        double cases = 0;
+        size_t i = 0;
         size_t group = none;
 
         double total() const { return left[0] + left[1] + left[2]; }
@@ -232,37 +232,48 @@ class NodeThresholds {
     };
 
     template <typename Terms>
-    double drop_at(const Terms& terms, const double* left) const {
+    double drop_at(const Terms& terms, const double* left, double total) const {
         typename Terms::Sum of_left = 0, of_right = 0;
-        double total = 0;
         for (size_t c = 0; c < given_.n_classes; ++c) {
             of_left += terms.term(left[c]);
-            of_right += terms.term(known_[c] - left[c]);
-            total += left[c];
+            of_right += terms.term(all_[c] - left[c]);
         }
-        return rules_.whole + terms.kept(of_left, total) +
-               terms.kept(of_right, double(n_known_) - total);
+        return rules_.whole + terms.kept(of_left, total) + terms.kept(of_right, all_total_ - total);
     }
 
-    bool leaves_enough(double left) const {
-        const double fewer = std::min(left, double(n_known_) - left);
-        return fewer >= rules_.fewest_cases && fewer >= rules_.fewest_weight;
+    template <typename Terms>
+    double information_at(const Terms& terms, double total) const {
+        return rules_.information - terms.size(total) - terms.size(all_total_ - total);
+    }
+
+    bool are_enough(double cases, double other_cases, double weight, double other_weight) const {
+        const double fewer_cases = rules_.weights_are_cases ? std::min(weight, other_weight)
+                                                            : std::min(cases, other_cases);
+        return fewer_cases >= rules_.fewest_cases &&
+               std::min(weight, other_weight) >= rules_.fewest_weight;
+    }
+
+    // Without cases that join a side.
+    bool leaves_enough(const Place& place) const {
+        const double known = std::accumulate(known_.begin(), known_.end(), 0.0);
+        return are_enough(place.cases, known_cases_ - place.cases, place.total(),
+                          known - place.total());
     }
 
     template <typename Terms>
     void search_blocks(const Terms& terms) {
         const std::vector<Block> blocks = made_blocks(terms);
+        Place end;
+        std::copy(known_.begin(), known_.end(), end.left);
+        end.cases = known_cases_;
         for (size_t b = 0; b < blocks.size(); ++b) {
             const size_t from = b * block_size;
             const size_t to = std::min(from + block_size, sorted_.n_groups());
-            const bool last = b + 1 == blocks.size();
-            const double* end = last ? known_.data() : blocks[b + 1].start.left;
-            double n_left = 0;
-            for (size_t c = 0; c < given_.n_classes; ++c) n_left += end[c];
-            const bool all_enough = leaves_enough(blocks[b].start.total()) && leaves_enough(n_left);
+            const Place& next = b + 1 == blocks.size() ? end : blocks[b + 1].start;
+            const bool all_enough = leaves_enough(blocks[b].start) && leaves_enough(next);
             if (all_enough && contenders_.n_thresholds() &&
-                bound(terms, blocks[b].start.left, end) + off_ < contenders_.hopeful())
-                contenders_.count_more(blocks[b].n_thresholds);
+                bound(terms, blocks[b].start.left, next.left) < contenders_.hopeful())
+                contenders_.count_more(blocks[b].n_thresholds * (rules_.joining ? 2 : 1));
             else
                 visit(terms, blocks[b].start, from, to);
         }
@@ -273,13 +284,12 @@ class NodeThresholds {
     std::vector<Block> made_blocks(const Terms& terms) {
         std::vector<Block> blocks;
         Place place;
-        size_t i = 0;
         for (size_t from = 0; from < sorted_.n_groups(); from += block_size) {
             const size_t to = std::min(from + block_size, sorted_.n_groups());
             blocks.push_back({place, 0});
             const size_t before = place.group;
             size_t first = none, n_thresholds = 0;
-            for (size_t group = from, at = i; group < to; ++group) {
+            for (size_t group = from, at = place.i; group < to; ++group) {
                 if (sorted_.ends[group] == at) continue;
                 at = sorted_.ends[group];
                 ++n_codes_;
@@ -288,40 +298,67 @@ class NodeThresholds {
                 place.group = group;
             }
             blocks.back().n_thresholds = n_thresholds;
-            if (before != none && first != none && leaves_enough(place.total()) &&
-                apart(before, first))
-                contenders_.raise(std::max(drop_at(terms, place.left) - off_, 0.0));
-            add_up(i, sorted_.ends[to - 1], place.left);
-            i = sorted_.ends[to - 1];
+            if (before != none && first != none && leaves_enough(place) && apart(before, first)) {
+                const double total = place.total();
+                contenders_.raise(
+                    least_score(drop_at(terms, place.left, total), information_at(terms, total)));
+            }
+            place.cases += add_up(place.i, sorted_.ends[to - 1], place.left);
+            place.i = sorted_.ends[to - 1];
         }
         return blocks;
     }
 
     template <typename Terms>
     double bound(const Terms& terms, const double* start, const double* end) const {
-        double most = -std::numeric_limits<double>::infinity();
+        double most = 0;
         for (size_t corner = 0; corner < size_t(1) << given_.n_classes; ++corner) {
-            double left[most_classes] = {};
-            for (size_t c = 0; c < given_.n_classes; ++c)
+            double left[most_classes] = {}, fuller[most_classes] = {}, total = 0, fuller_total = 0;
+            for (size_t c = 0; c < given_.n_classes; ++c) {
                 left[c] = (corner >> c & 1 ? end : start)[c];
-            most = std::max(most, drop_at(terms, left));
+                fuller[c] = left[c] + joining_[c];
+                total += left[c];
+                fuller_total += fuller[c];
+            }
+            most = std::max(most,
+                            most_score(drop_at(terms, left, total), information_at(terms, total)));
+            if (rules_.joining)
+                most = std::max(most, most_score(drop_at(terms, fuller, fuller_total),
+                                                 information_at(terms, fuller_total)));
         }
-        return std::max(most, 0.0);
+        return most;
     }
 
     template <typename Terms>
     void visit(const Terms& terms, Place place, size_t from, size_t to) {
-        size_t i = size_t(place.total());
         for (size_t group = from; group < to; ++group) {
             const size_t end = sorted_.ends[group];
-            if (i == end) continue;
-            if (place.group != none && apart(place.group, group) && leaves_enough(double(i))) {
-                contenders_.count(place.group);
-                offer_drop(place.group, drop_at(terms, place.left));
+            if (place.i == end) continue;
+            if (place.group != none && apart(place.group, group)) {
+                if (rules_.joining) offer_place<true>(terms, place);
+                offer_place<false>(terms, place);
             }
             place.group = group;
-            for (; i < end; ++i) ++place.left[sorted_.labels[i]];
+            for (; place.i < end; ++place.i) {
+                place.left[sorted_.labels[place.i]] += weight(place.i);
+                place.cases += share(place.i);
+            }
         }
+    }
+
+    // A threshold, the cases that join a side being on its left or on its right.
+    template <bool on_left, typename Terms>
+    void offer_place(const Terms& terms, const Place& place) {
+        double left[most_classes] = {}, total = 0;
+        for (size_t c = 0; c < given_.n_classes; ++c) {
+            left[c] = place.left[c] + (on_left ? joining_[c] : 0.0);
+            total += left[c];
+        }
+        const double cases = place.cases + (on_left ? rules_.joining_cases : 0.0);
+        const double all_cases = known_cases_ + rules_.joining_cases;
+        if (!are_enough(cases, all_cases - cases, total, all_total_ - total)) return;
+        take(place.group, drop_at(terms, left, total),
+             rules_.by_ratio ? information_at(terms, total) : 0.0);
     }
 
     bool apart(size_t group, size_t next) const {
@@ -332,34 +369,44 @@ class NodeThresholds {
     template <typename Terms, typename OneSide>
     void offer(const Terms& terms, size_t group, const OneSide& left, const OneSide& right) {
         const bool as_weights = rules_.weights_are_cases;
-        if (std::min(left.cases(as_weights), right.cases(as_weights)) < rules_.fewest_cases) return;
-        if (std::min(left.total(), right.total()) < rules_.fewest_weight) return;
+        if (!are_enough(left.cases(as_weights), right.cases(as_weights), left.total(),
+                        right.total()))
+            return;
+        take(group, rules_.whole + left.kept() + right.kept(),
+             rules_.by_ratio ? information_at(terms, left.total()) : 0.0);
+    }
+
+    // An admissible threshold.
+    void take(size_t group, double drop, double information) {
         contenders_.count(group);
-        const double drop = rules_.whole + left.kept() + right.kept();
-        if (!rules_.by_ratio) return offer_drop(group, drop);
-        const double information =
-            rules_.information - terms.size(left.total()) - terms.size(right.total());
-        offer_ratio(group, drop, information);
+        const double most = most_score(drop, information);
+        if (most < contenders_.hopeful() || surely_gains_less(drop)) return;
+        contenders_.add(group, least_score(drop, information), most);
     }
 
-    void offer_drop(size_t group, double drop) {
+    // By ratio a threshold must gain enough; what gains less than that for sure is no contender,
+    // and what may gain less is no bar for others.
+    double enough() const { return rules_.by_ratio ? rules_.min_gain * rules_.total : 0.0; }
+    double slack(double drop) const {
+        return 1e-9 * (enough() + std::max(drop + off_, 0.0)) + rules_.resolution * rules_.total;
+    }
+    bool surely_gains_less(double drop) const {
+        return enough() > 0 && std::max(drop + off_, 0.0) + slack(drop) < enough();
+    }
+    bool surely_gains_enough(double drop) const {
+        return !(enough() > 0) || std::max(drop - off_, 0.0) - slack(drop) >= enough();
+    }
+
+    double least_score(double drop, double information) const {
+        if (!surely_gains_enough(drop)) return -std::numeric_limits<double>::infinity();
+        const double least = std::max(drop - off_, 0.0);
+        return rules_.by_ratio ? least / std::max(information + off_, rules_.unit) : least;
+    }
+    double most_score(double drop, double information) const {
         const double most = std::max(drop + off_, 0.0);
-        if (most >= contenders_.hopeful()) contenders_.add(group, std::max(drop - off_, 0.0), most);
-    }
-
-    void offer_ratio(size_t group, double drop, double information) {
-        const double infinity = std::numeric_limits<double>::infinity();
-        double least = std::max(drop - off_, 0.0), most = std::max(drop + off_, 0.0);
-        bool counts = true;
-        if (rules_.min_gain > 0) {
-            const double enough = rules_.min_gain * rules_.total;
-            const double slack = 1e-9 * (enough + most) + rules_.resolution * rules_.total;
-            if (most + slack < enough) return;
-            counts = least - slack >= enough;
-        }
-        least = counts ? least / std::max(information + off_, rules_.unit) : -infinity;
-        most = information - off_ > rules_.unit ? most / (information - off_) : infinity;
-        if (most >= contenders_.hopeful()) contenders_.add(group, least, most);
+        if (!rules_.by_ratio) return most;
+        const double least = information - off_;
+        return least > rules_.unit ? most / least : std::numeric_limits<double>::infinity();
     }
 
     Segments segments() const {
@@ -382,8 +429,8 @@ class NodeThresholds {
     const SortedCases<Label>& sorted_;
     const ThresholdRules& rules_;
     const size_t n_known_;
-    std::vector<double> known_;
-    double known_cases_ = 0;
+    std::vector<double> known_, joining_, all_;  // by class; all are known or join a side
+    double known_cases_ = 0, all_total_ = 0;
     double off_ = 0;  // what is told of a drop is off by this at most
     size_t n_codes_ = 0;
     Contenders contenders_;  // by gain their scores are drops
