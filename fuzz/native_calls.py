@@ -269,22 +269,25 @@ def tally_call(rng: np.random.Generator) -> Call:
 
 
 def moments_call(rng: np.random.Generator) -> Call:
-    """Return a call of counting moments."""
+    """Return a call of counting moments, by code or below one."""
     n, width = int(rng.integers(1, 50)), int(pick(rng, (3, 20)))
     n_codes = [int(size) for size in rng.choice([1, 9, 200], size=2)]
     n_cases = int(rng.integers(0, 60))
-    by_side, shared = rng.random() < 0.5, rng.random() < 0.5
-    cells = [3 if by_side else size for size in n_codes]
-    return "tally_moments", {
+    shared = rng.random() < 0.5
+    given = {
         "columns": [rng.integers(0, size, n).astype(np.uint8) for size in n_codes],
-        "n_codes": n_codes,
-        "above": [size // 2 for size in n_codes] if by_side else None,
         "rows": rng.integers(0, n, n_cases),
         "shares": rng.random(n_cases) if shared else None,
         "moments": rng.random((n_cases, width)),
-        "counts": [np.zeros(size, dtype=np.int64) for size in cells],
-        "cases": [np.zeros(size) for size in cells if shared],
-        "sums": [np.zeros(size * width) for size in cells],
+    }
+    if rng.random() < 0.5:
+        out = {"cases": np.zeros(2), "sums": np.zeros(2 * width)}
+        return "moments_below", given | {"above": [size // 2 for size in n_codes]} | out
+    return "tally_moments", given | {
+        "n_codes": n_codes,
+        "counts": [np.zeros(size, dtype=np.int64) for size in n_codes],
+        "cases": [np.zeros(size) for size in n_codes if shared],
+        "sums": [np.zeros(size * width) for size in n_codes],
     }
 
 

@@ -112,24 +112,12 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
 constexpr size_t block_of_moments = 256;
 // Moments of up to so many columns are added up by loops that compilers unroll.
 constexpr size_t few_moments = 16;
-// Below a threshold, above it, missing.
-constexpr uint32_t n_sides = 3;
-
-// A column and the tables of its sums, by code or by side of a threshold: codes below `above` are
-// on the first.
+// A column and the tables of its sums, by code.
 struct MomentTables {
     Column column;
-    bool by_side = false;
-    uint32_t above = 0;
     uint64_t* counts = nullptr;
     double* cases = nullptr;
     double* sums = nullptr;
-
-    uint32_t n_cells() const { return by_side ? n_sides : column.n_codes; }
-    uint32_t cell(uint32_t code) const {
-        if (!by_side) return code;
-        return code == column.missing_code() ? n_sides - 1 : uint32_t(code >= above);
-    }
 };
 
 // The cases of one node. `shares` are how much of a case each is.
@@ -140,39 +128,12 @@ struct MomentCases {
     size_t n, width;
 };
 
-// Few cells are kept several times: the next case need not wait for the sum of the last.
-class CellSums {
-  public:
-    CellSums(const MomentTables& out, size_t width)
-        : out_(out), width_(width), n_cells_(out.n_cells()) {
-        if (n_cells_ <= few_cells) copies_.resize(n_copies * n_cells_ * width);
-    }
-
-    const MomentTables& out() const { return out_; }
-    double* sums() { return copies_.empty() ? out_.sums : copies_.data(); }
-    uint32_t cell(uint32_t cell, size_t i) const {
-        return copies_.empty() ? cell : uint32_t(i % n_copies * n_cells_) + cell;
-    }
-
-    void finish() {
-        for (size_t k = 0; k < copies_.size(); ++k)
-            out_.sums[k % (n_cells_ * width_)] += copies_[k];
-    }
-
-  private:
-    static constexpr size_t few_cells = 64, n_copies = 4;
-
-    const MomentTables& out_;
-    const size_t width_, n_cells_;
-    std::vector<double> copies_;
-};
-
 template <typename Code>
 void find_cells(const MomentTables& out, const MomentCases& given, size_t begin, size_t end,
                 uint32_t* cells) {
     const auto* codes = static_cast<const Code*>(out.column.codes);
     for (size_t i = begin; i < end; ++i)
-        cells[i - begin] = out.cell(codes[given.rows ? size_t(given.rows[i]) : i]);
+        cells[i - begin] = codes[given.rows ? size_t(given.rows[i]) : i];
 }
 
 // `fixed` is the number of moments, or 0.
@@ -196,30 +157,27 @@ AddMoments adder_of(size_t width) {
         return width == fixed ? add_moments<fixed> : adder_of<fixed - 1>(width);
 }
 
-void add_block_of_moments(const MomentCases& given, size_t begin, size_t end, AddMoments add,
-                          CellSums& sums) {
-    uint32_t cells[block_of_moments];
-    const MomentTables& out = sums.out();
-    if (out.column.width == 1) find_cells<uint8_t>(out, given, begin, end, cells);
-    if (out.column.width == 2) find_cells<uint16_t>(out, given, begin, end, cells);
-    if (out.column.width == 4) find_cells<uint32_t>(out, given, begin, end, cells);
-    for (size_t i = 0; i < end - begin; ++i) ++out.counts[cells[i]];
-    if (given.shares)
-        for (size_t i = begin; i < end; ++i) out.cases[cells[i - begin]] += given.shares[i];
-    for (size_t i = 0; i < end - begin; ++i) cells[i] = sums.cell(cells[i], i);
-    add(cells, end - begin, &given.moments[begin * given.width], given.width, sums.sums());
-}
-
 // Sums are exact in any order.
 void add_all_moments(const MomentCases& given, const std::vector<MomentTables>& out) {
     const AddMoments add = adder_of(given.width);
-    std::vector<CellSums> sums;
-    for (const MomentTables& each : out) sums.emplace_back(each, given.width);
+    uint32_t cells[block_of_moments];
     for (size_t begin = 0; begin < given.n; begin += block_of_moments) {
         const size_t end = std::min(begin + block_of_moments, given.n);
-        for (CellSums& each : sums) add_block_of_moments(given, begin, end, add, each);
+        for (const MomentTables& to : out) {
+            if (to.column.width == 1) find_cells<uint8_t>(to, given, begin, end, cells);
+            if (to.column.width == 2) find_cells<uint16_t>(to, given, begin, end, cells);
+            if (to.column.width == 4) find_cells<uint32_t>(to, given, begin, end, cells);
+            for (size_t i = 0; i < end - begin; ++i) ++to.counts[cells[i]];
+            if (given.shares)
+                for (size_t i = begin; i < end; ++i) to.cases[cells[i - begin]] += given.shares[i];
+            add(cells, end - begin, &given.moments[begin * given.width], given.width, to.sums);
+        }
     }
-    for (CellSums& each : sums) each.finish();
+}
+
+size_t rows_of(Arrays& arrays, nb::handle column) {
+    const Py_buffer& view = arrays.view(column, item("columns", 0));
+    return size_t(view.len / std::max<Py_ssize_t>(view.itemsize, 1));
 }
 
 MomentCases read_moment_cases(Arrays& arrays, const nb::object& rows, const nb::object& shares,
@@ -243,51 +201,119 @@ MomentCases read_moment_cases(Arrays& arrays, const nb::object& rows, const nb::
     return cases;
 }
 
-void tally_moments(nb::list columns, nb::list n_codes, nb::object above, nb::object rows,
-                   nb::object shares, nb::handle moments, nb::list counts, nb::list cases,
-                   nb::list sums) {
+void tally_moments(nb::list columns, nb::list n_codes, nb::object rows, nb::object shares,
+                   nb::handle moments, nb::list counts, nb::list cases, nb::list sums) {
     Arrays arrays;
     const std::vector<uint32_t> sizes = read_sizes(n_codes, "n_codes", 1, most_codes);
-    const bool by_side = !above.is_none();
-    std::vector<uint32_t> at(sizes.size());
-    if (by_side && !PyList_Check(above.ptr())) refuse_type("above must be a list or None");
-    if (by_side) at = read_sizes(nb::borrow<nb::list>(above), "above", 0, most_codes);
     const nb::tuple cells = items_of(columns);
     const nb::tuple of_rows = items_of(counts), of_cases = items_of(cases), to = items_of(sums);
     const size_t n = cells.size();
     const size_t n_shared = shares.is_none() ? 0 : n;
-    if (sizes.size() != n || at.size() != n || of_rows.size() != n || to.size() != n)
-        refuse("n_codes, above, counts and sums must have one entry for each column");
+    if (sizes.size() != n || of_rows.size() != n || to.size() != n)
+        refuse("n_codes, counts and sums must have one entry for each column");
     if (of_cases.size() != n_shared)
         refuse("cases must have one table for each column with shares, and none without");
     if (!n) return;
-    const Py_buffer& view = arrays.view(cells[0], item("columns", 0));
-    const auto n_rows = size_t(view.len / std::max<Py_ssize_t>(view.itemsize, 1));
+    const size_t n_rows = rows_of(arrays, cells[0]);
     const MomentCases given = read_moment_cases(arrays, rows, shares, moments, n_rows);
     std::vector<MomentTables> out(n);
     for (size_t j = 0; j < n; ++j) {
         out[j].column = read_column(arrays, cells[j], item("columns", j), sizes[j], n_rows);
         if (out[j].column.numeric) refuse(item("columns", j) + " must hold codes");
-        out[j].by_side = by_side;
-        out[j].above = at[j];
-        const size_t size = out[j].n_cells();
-        const auto table = arrays.writable<int64_t>(of_rows[j], item("counts", j), size);
+        const auto table = arrays.writable<int64_t>(of_rows[j], item("counts", j), sizes[j]);
         // Counts that overflow start again: unsigned, that is no error.
         out[j].counts = reinterpret_cast<uint64_t*>(table.data());
         if (n_shared)
-            out[j].cases = arrays.writable<double>(of_cases[j], item("cases", j), size).data();
-        out[j].sums = arrays.writable<double>(to[j], item("sums", j), size * given.width).data();
+            out[j].cases = arrays.writable<double>(of_cases[j], item("cases", j), sizes[j]).data();
+        const size_t size = sizes[j] * given.width;
+        out[j].sums = arrays.writable<double>(to[j], item("sums", j), size).data();
     }
     ReleasedGil released;
     add_all_moments(given, out);
+}
+
+// ---- moments below thresholds -------------------------------------------------------
+
+// So many sums are kept in registers.
+constexpr size_t most_kept = 8;
+
+template <typename Code>
+void find_below(const Column& column, uint32_t above, const MomentCases& given, size_t begin,
+                size_t end, double* below) {
+    const auto* codes = static_cast<const Code*>(column.codes);
+    for (size_t i = begin; i < end; ++i)
+        below[i - begin] = codes[given.rows ? size_t(given.rows[i]) : i] < above ? 1.0 : 0.0;
+}
+
+// Adds some of the moments of the cases that are below; no branch, which would be guessed wrong for
+// every other case.
+template <size_t fixed>
+void add_below(const double* below, size_t n, const double* moments, size_t width, double* to) {
+    double sums[fixed] = {};
+    for (size_t i = 0; i < n; ++i)
+        for (size_t k = 0; k < fixed; ++k) sums[k] += below[i] * moments[i * width + k];
+    for (size_t k = 0; k < fixed; ++k) to[k] += sums[k];
+}
+
+using AddBelow = void (*)(const double*, size_t, const double*, size_t, double*);
+
+template <size_t fixed = most_kept>
+AddBelow adder_below(size_t n) {
+    if constexpr (fixed == 1)
+        return add_below<1>;
+    else
+        return n >= fixed ? add_below<fixed> : adder_below<fixed - 1>(n);
+}
+
+void add_all_below(const MomentCases& given, const std::vector<Column>& columns,
+                   const std::vector<uint32_t>& above, double* cases, double* sums) {
+    double below[block_of_moments];
+    for (size_t begin = 0; begin < given.n; begin += block_of_moments) {
+        const size_t end = std::min(begin + block_of_moments, given.n), n = end - begin;
+        for (size_t j = 0; j < columns.size(); ++j) {
+            const Column& own = columns[j];
+            if (own.width == 1) find_below<uint8_t>(own, above[j], given, begin, end, below);
+            if (own.width == 2) find_below<uint16_t>(own, above[j], given, begin, end, below);
+            if (own.width == 4) find_below<uint32_t>(own, above[j], given, begin, end, below);
+            for (size_t i = 0; i < n; ++i)
+                cases[j] += given.shares ? below[i] * given.shares[begin + i] : below[i];
+            for (size_t k = 0; k < given.width; k += most_kept)
+                adder_below(given.width - k)(below, n, &given.moments[begin * given.width + k],
+                                             given.width, &sums[j * given.width + k]);
+        }
+    }
+}
+
+// Of cases whose codes are below one, by column: their number and the sums of their moments.
+void moments_below(nb::list columns, nb::list above, nb::object rows, nb::object shares,
+                   nb::handle moments, nb::handle cases, nb::handle sums) {
+    Arrays arrays;
+    const std::vector<uint32_t> limits = read_sizes(above, "above", 0, most_codes);
+    const nb::tuple cells = items_of(columns);
+    if (limits.size() != cells.size()) refuse("above must have one entry for each column");
+    if (limits.empty()) return;
+    const size_t n_rows = rows_of(arrays, cells[0]);
+    const MomentCases given = read_moment_cases(arrays, rows, shares, moments, n_rows);
+    std::vector<Column> read;
+    for (size_t j = 0; j < cells.size(); ++j) {
+        read.push_back(read_cells(arrays, cells[j], item("columns", j), n_rows));
+        if (read.back().numeric) refuse(item("columns", j) + " must hold codes");
+    }
+    const auto n = arrays.writable<double>(cases, "cases", read.size());
+    const auto to = arrays.writable<double>(sums, "sums", read.size() * given.width);
+    ReleasedGil released;
+    add_all_below(given, read, limits, n.data(), to.data());
 }
 
 }  // namespace
 
 void bind_counting(nb::module_& m) {
     m.def("tally_moments", &tally_moments, nb::arg("columns"), nb::arg("n_codes"),
-          nb::arg("above").none(), nb::arg("rows").none(), nb::arg("shares").none(),
-          nb::arg("moments"), nb::arg("counts"), nb::arg("cases"), nb::arg("sums"));
+          nb::arg("rows").none(), nb::arg("shares").none(), nb::arg("moments"), nb::arg("counts"),
+          nb::arg("cases"), nb::arg("sums"));
+    m.def("moments_below", &moments_below, nb::arg("columns"), nb::arg("above"),
+          nb::arg("rows").none(), nb::arg("shares").none(), nb::arg("moments"), nb::arg("cases"),
+          nb::arg("sums"));
     m.def("tally", &tally, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
           nb::arg("n_classes"), nb::arg("nodes").none(), nb::arg("n_nodes"),
           nb::arg("weights").none(), nb::arg("rows"), nb::arg("sums"));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -107,7 +108,7 @@ class SortedCases {
         if (given.cases) cases.resize(given.n);
         if (given.n * few_cases < n_codes)
             sort(given, codes, missing);
-        else
+        else if (!place(given, codes, missing))
             count(given, codes, missing);
     }
 
@@ -149,6 +150,28 @@ class SortedCases {
         labels[at] = Label(given.labels ? given.labels[i] : i);
         if (given.weights) weights[at] = given.weights[i];
         if (given.cases) cases[at] = given.cases[i];
+    }
+
+    // Where every code has one case, codes are positions; false where that is not so.
+    template <typename Code>
+    bool place(const NodeCases& given, const Code* codes, uint32_t missing) {
+        const auto unknown = Label(-1);
+        if (given.n < missing || given.n >= 2 * size_t(missing)) return false;
+        if (given.labels && given.n_classes > size_t(unknown)) return false;
+        std::fill(labels.begin(), labels.begin() + missing, unknown);
+        for (size_t i = 0; i < given.n; ++i) {
+            const uint32_t code = codes[given.row(i)];
+            if (code != missing) put(code, given, i);
+        }
+        if (std::find(labels.begin(), labels.begin() + missing, unknown) !=
+            labels.begin() + missing)
+            return false;
+        size_t n = 0;
+        for (size_t i = 0; i < given.n; ++i) n += codes[given.row(i)] != missing;
+        if (n != missing) return false;
+        ends.resize(missing);
+        std::iota(ends.begin(), ends.end(), 1u);
+        return true;
     }
 
     template <typename Code>

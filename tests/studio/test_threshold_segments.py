@@ -293,7 +293,6 @@ def test_arguments_of_distances():
 MOMENTS = {
     "columns": [np.array([0, 1, 1], dtype=np.uint8)],
     "n_codes": [3],
-    "above": None,
     "rows": np.array([0, 2]),
     "shares": None,
     "moments": np.array([[1.0, 5.0], [1.0, 7.0]]),
@@ -308,7 +307,6 @@ MOMENTS = {
         ("columns", [np.array([0, 1, 3], dtype=np.uint8)], "must hold codes below 3"),
         ("columns", [], "must have one entry for each column"),
         ("n_codes", [0], "n_codes.0. must be between 1 and"),
-        ("above", [], "must have one entry for each column"),
         ("rows", np.array([0, 3]), "rows must be numbers of codes"),
         ("rows", None, "moments must have one row for each of the codes"),
         ("shares", np.ones(2), "cases must have one table for each column"),
@@ -328,16 +326,32 @@ def test_arguments_of_counting_moments(name, value, message):
         extension().tally_moments(**{**MOMENTS, **out, name: value})
 
 
-def test_moments_by_side_and_in_shares():
-    given = MOMENTS | {
-        "above": [1],
-        "n_codes": [2],
-        "shares": np.array([0.5, 0.25]),
-        "cases": [np.zeros(3)],
-        "moments": np.ones((2, 20)),
-    }
-    out = {"counts": [np.zeros(3, np.int64)], "sums": [np.zeros(60)]}
-    extension().tally_moments(**given, **out)
-    assert out["counts"][0].tolist() == [1, 0, 1]
-    assert given["cases"][0].tolist() == [0.5, 0, 0.25]
-    assert out["sums"][0].tolist() == [1] * 20 + [0] * 20 + [1] * 20
+BELOW = {
+    "columns": [np.array([0, 1, 1], dtype=np.uint16)],
+    "above": [1],
+    "rows": np.array([0, 2]),
+    "shares": np.array([0.5, 0.25]),
+    "moments": np.array([[1.0] * 20, [2.0] * 20]),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("columns", [np.array([0.5] * 3)], "columns.0. must hold codes"),
+        ("above", [], "above must have one entry for each column"),
+        ("above", [-1], "above.0. must be between 0 and"),
+        ("rows", np.array([0, 3]), "rows must be numbers of codes"),
+        ("shares", np.ones(3), "shares must have 2 entries"),
+        ("moments", np.ones((3, 2)), "moments must have one row for each of rows"),
+        ("cases", np.zeros(2), "cases must have 1 entries"),
+        ("sums", np.zeros(5), "sums must have 20 entries"),
+    ],
+)
+def test_arguments_of_moments_below_a_code(name, value, message):
+    out = {"cases": np.zeros(1), "sums": np.zeros(20)}
+    extension().moments_below(**BELOW, **out)
+    assert out["cases"].tolist() == [0.5]
+    assert out["sums"].tolist() == [1.0] * 20
+    with pytest.raises((TypeError, ValueError), match=message):
+        extension().moments_below(**{**BELOW, **out, name: value})

@@ -133,25 +133,18 @@ def count_moments(
     rows: Ints | None,
     case: Floats | None,
     moments: Floats,
-    above: Sequence[int] | None = None,
 ) -> list[Counts]:
     """Add up the moments of cases of one node by code, in the compiled kernel.
 
     Codes are by row of the table, moments and fractions of cases by case; ``rows`` are
-    those of the cases, all in order if there are none. With ``above`` the codes below
-    that of a column are counted together, and those from it on, missing ones apart:
-    under 0, that code, and the code of missing values.
+    those of the cases, all in order if there are none.
     """
-    sides = 3
-    cells = list(n_codes) if above is None else [sides] * len(above)
-    width = moments.shape[1]
-    counts = [np.zeros(n, dtype=np.int64) for n in cells]
-    cases = [np.zeros(n) for n in cells if case is not None]
-    sums = [np.zeros((n, width)) for n in cells]
+    counts = [np.zeros(n, dtype=np.int64) for n in n_codes]
+    cases = [np.zeros(n) for n in n_codes if case is not None]
+    sums = [np.zeros((n, moments.shape[1])) for n in n_codes]
     extension().tally_moments(
         columns=plain_arrays(columns),
         n_codes=list(n_codes),
-        above=None if above is None else list(above),
         rows=optional_array(rows),
         shares=optional_array(case),
         moments=plain_array(moments),
@@ -162,13 +155,34 @@ def count_moments(
     result = []
     for at, n in enumerate(counts):
         found = np.flatnonzero(n)
-        code = found
-        if above is not None:
-            code = np.array([0, above[at], n_codes[at] - 1])[found]
         shares = cases[at] if cases else n.astype(np.float64)
         node = np.zeros_like(found)
-        result.append(Counts(node, code, sums[at][found], shares[found]))
+        result.append(Counts(node, found, sums[at][found], shares[found]))
     return result
+
+
+def moments_below(
+    columns: Sequence[NDArray[Any]],
+    above: Sequence[int],
+    rows: Ints | None,
+    case: Floats | None,
+    moments: Floats,
+) -> tuple[Floats, Floats]:
+    """Add up the moments of the cases whose codes are below one, and count them.
+
+    By column; otherwise as :func:`count_moments`.
+    """
+    cases, sums = np.zeros(len(columns)), np.zeros((len(columns), moments.shape[1]))
+    extension().moments_below(
+        columns=plain_arrays(columns),
+        above=list(above),
+        rows=optional_array(rows),
+        shares=optional_array(case),
+        moments=plain_array(moments),
+        cases=cases,
+        sums=sums.reshape(-1),
+    )
+    return sums, cases
 
 
 def tally(

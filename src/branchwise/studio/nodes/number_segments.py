@@ -15,7 +15,7 @@ import numpy as np
 from branchwise.data.arrays import Floats, Ints
 from branchwise.data.target import Scale
 from branchwise.engines.memory_engine import Countable, MemoryEngine
-from branchwise.grow.counts import Counts, count_moments
+from branchwise.grow.counts import Counts, moments_below
 from branchwise.grow.moments import Moments64
 from branchwise.grow.search import Search
 from branchwise.native import extension, optional_array, plain_array
@@ -92,18 +92,26 @@ class NumberSegmentCounter(SegmentCounter):
             int(np.searchsorted(column.values, each, side="right"))
             for column, each in zip(columns, threshold, strict=True)
         ]
-        counted = count_moments(
-            [column.codes for column in columns],
-            [column.n_codes for column in columns],
-            self.rows,
-            self.cases.case,
-            self._moments,
-            above,
-        )
-        return [
-            each.select(each.code < column.n_codes - 1)
-            for each, column in zip(counted, columns, strict=True)
-        ]
+        codes = [column.codes for column in columns]
+        given = self.rows, self.cases.case, self._moments
+        left, left_cases = moments_below(codes, above, *given)
+        found = []
+        for at, member in enumerate(members):
+            missing, missing_cases = member.unknown.totals(1)
+            known = self._total[0] - missing[0], self._total[1] - missing_cases[0]
+            weights = np.stack([left[at], known[0] - left[at]])
+            cases = np.array([left_cases[at], known[1] - left_cases[at]])
+            some = np.flatnonzero(weights[:, 0])
+            code = np.array([0, above[at]])[some]
+            found.append(Counts(np.zeros_like(some), code, weights[some], cases[some]))
+        return found
+
+    @cached_property
+    def _total(self) -> tuple[Floats, float]:
+        """The moments of all cases, and their number."""
+        case = self.cases.case
+        n_cases = float(len(self._moments) if case is None else case.sum())
+        return self._moments.sum(axis=0), n_cases
 
 
 def _rules(search: Search, unknown: Counts) -> dict[str, Any]:
