@@ -236,6 +236,40 @@ def show_studio(browser: Any) -> None:
         keep(phone, "studio_phone")
 
 
+def two_sessions(
+    browser: Any, folder: Path, size: dict[str, int], scheme: str
+) -> Iterator[Any]:
+    """Yield a window in which two sessions of credit-g are beside each other."""
+    with studio(CREDIT) as (address, workspace):
+        page = browser.new_page(
+            viewport=size, color_scheme=scheme, reduced_motion="reduce"
+        )
+        page.goto(address)
+        page.select_option("#target", "class")
+        page.select_option("#positive", "bad")
+        page.click("#start")
+        page.wait_for_selector("#candidates li")
+        act(page, "split", "/", column="checking_status")
+        act(page, "split", "/0", column="duration")
+        act(page, "split", "/1", column="credit_history")
+        other = folder / "other.actions.json"
+        other.write_text(workspace.save()["content"])
+        act(page, "prune", "/1")
+        act(page, "split", "/0", column="duration", threshold=22.5)
+        act(page, "split", "/3", column="purpose", values=True)
+        page.click("#tab-session")
+        page.set_input_files("#panel-session input[type=file]", other)
+        page.click("#both-trees")
+        page.wait_for_selector(".differences li")
+        yield page
+
+
+def show_two_sessions(browser: Any, folder: Path) -> None:
+    """Make the picture of two sessions beside each other."""
+    for page in two_sessions(browser, folder, SIZES[0], "light"):
+        keep(page, "studio_two_sessions")
+
+
 def tables(adult: Path | None) -> Iterator[tuple[str, Path, str, Any]]:
     """Yield the tables of screenshots.md: name, file, title, estimator."""
     credit = C45Classifier(min_samples_branch=20)
@@ -273,6 +307,7 @@ def main() -> None:
         show_viewer(browser, Path(folder))
         show_report(browser, Path(folder))
         show_studio(browser)
+        show_two_sessions(browser, Path(folder))
         show_screens(browser, Path(folder), adult)
         browser.close()
 
