@@ -109,7 +109,7 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
 // ---- moments ------------------------------------------------------------------------
 
 // So many cases, with their moments, stay in the nearest cache from column to column.
-constexpr size_t block_of_moments = 256;
+constexpr size_t block_of_moments = 1024;
 // Moments of up to so many columns are added up by loops that compilers unroll.
 constexpr size_t few_moments = 16;
 // A column and the tables of its sums, by code.

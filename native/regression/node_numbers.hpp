@@ -56,7 +56,10 @@ class NumberThresholds {
         add_up_groups();
         mean_ = known_.sum.total() / known_.sum.weight;
         of_missing_ = value(known_.sum) - base();
-        rules_.joins ? search<true>() : search<false>();
+        if (are_distinct())
+            search_distinct();
+        else
+            rules_.joins ? search<true>() : search<false>();
         contenders_.compact();
         return segments();
     }
@@ -156,6 +159,35 @@ class NumberThresholds {
         }
     }
 
+    // Whether every code has one case, and nothing but the numbers of cases on both sides counts.
+    bool are_distinct() const {
+        return simple && !poisson && !rules_.joins && sorted_.n_known() == sorted_.n_groups() &&
+               several_.empty() && n_codes_ == sorted_.n_groups();
+    }
+
+    // The same for these, most of which are left out by a few operations each.
+    void search_distinct() {
+        const double base = this->base(), all = known_.sum.weight;
+        const double fewest = std::max({rules_.fewest_cases, rules_.fewest_weight, 1.0});
+        const uint32_t* const members = sorted_.labels.data();
+        Distance left;
+        for (size_t begin = 0; begin < sorted_.n_known(); begin += block_size) {
+            before_.push_back({left, begin});
+            fetch(begin + block_size);
+            const size_t end = std::min(begin + block_size, sorted_.n_known());
+            for (size_t i = begin; i < end; ++i) {
+                const double* const own = &given_.distances[2 * members[i]];
+                left += {1.0, own[0], own[1]};
+                const double other = all - left.weight;
+                if (left.weight < fewest || other < fewest) continue;
+                contenders_.count(i);
+                const double away = left.total() - left.weight * mean_;
+                if (away * away * all < bar_ * (left.weight * other)) continue;
+                offer_score(i, left, known_.sum - left, base);
+            }
+        }
+    }
+
     // Cases are anywhere in memory; these are needed soon.
     void fetch(size_t from) const {
         for (size_t i = from; i < std::min(from + block_size, sorted_.n_known()); ++i)
@@ -180,17 +212,22 @@ class NumberThresholds {
     // the weights of both sides.
     bool is_hopeless(const Distance& left, const Distance& right) const {
         const double away = left.total() - left.weight * mean_;
-        return away * away * known_.sum.weight <
-               (contenders_.hopeful() - of_missing_ - off_of_means) * (left.weight * right.weight);
+        return away * away * known_.sum.weight < bar_ * (left.weight * right.weight);
     }
 
     void offer(size_t group, const Side& left, const Side& right, double base) {
         if (!is_enough(left) || !is_enough(right)) return;
         contenders_.count(group);
         if (!poisson && !rules_.joins && is_hopeless(left.sum, right.sum)) return;
-        const double drop = value(left.sum) + value(right.sum) - base;
+        offer_score(group, left.sum, right.sum, base);
+    }
+
+    void offer_score(size_t group, const Distance& left, const Distance& right, double base) {
+        const double drop = value(left) + value(right) - base;
         const double most = std::max(drop + off_, 0.0);
-        if (most >= contenders_.hopeful()) contenders_.add(group, std::max(drop - off_, 0.0), most);
+        if (most < contenders_.hopeful()) return;
+        contenders_.add(group, std::max(drop - off_, 0.0), most);
+        bar_ = contenders_.hopeful() - of_missing_ - off_of_means;
     }
 
     // The distances of all cases up to the end of a group, from the block that it is in.
@@ -241,6 +278,8 @@ class NumberThresholds {
     Side known_;
     double mean_ = 0;
     double of_missing_ = 0;  // what a branch of missing cases takes away
+    // What a threshold must take away, roughly, to be the best.
+    double bar_ = -std::numeric_limits<double>::infinity();
     size_t n_codes_ = 0;
     Contenders contenders_;
 };

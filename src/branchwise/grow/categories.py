@@ -34,6 +34,7 @@ from branchwise.data.arrays import (
     Floats,
     Ints,
     distinct,
+    first_best,
     first_best_of_rows,
     larger_side,
     run_starts,
@@ -47,7 +48,8 @@ from branchwise.grow.criteria import (
     lowered,
     merger_scores,
 )
-from branchwise.grow.moments import mean_order
+from branchwise.grow.thresholds import Thresholds
+from branchwise.grow.value_order import have_one_order, order_of_values
 from branchwise.stats import log_adjacent_groupings
 from branchwise.tree.splits import STOP
 
@@ -172,7 +174,12 @@ def grouped(
                 ),
             )
 
-    for _, pairs, batch in batches(~joining):
+    plain = ~joining
+    if two_way and have_one_order(known.weights, judge.impurity_sums):
+        ordinary = np.repeat(plain & (width > 1), width)
+        group[ordinary] = _two_groups_in_order(known.select(ordinary), weight, judge)
+        plain[:] = False
+    for _, pairs, batch in batches(plain):
         group[pairs] = _in_order_of_values(grouper(batch, judge))
     for node, pairs, batch in batches(joining):
         group[pairs], missing_to[node] = _two_groups_with_missing(batch, judge)
@@ -215,6 +222,43 @@ def _two_groups(batch: _Batch, judge: Judge) -> Ints:
     best = first_best_of_rows(score, resolution)
     possible = score[np.arange(len(score)), best] > -np.inf
     return np.where(possible[:, np.newaxis], _members(batch, sides, best), 0)
+
+
+def _two_groups_in_order(known: Counts, unknown: Floats, judge: Judge) -> Ints:
+    """Find the best grouping in two of every node, however many values each has.
+
+    Nodes have two values at least; ``unknown`` is by node the weight of other cases.
+    Returns the group of each pair.
+    """
+    if not len(known.node):
+        return np.empty(0, dtype=np.intp)
+    starts = run_starts(known.node)
+    width = np.diff(starts, append=len(known.node))
+    node = np.repeat(np.arange(len(starts)), width)
+    order = np.lexsort((order_of_values(known.weights, judge.impurity_sums), node))
+    ordered = Counts(node, known.code[order], known.weights[order], known.cases[order])
+    sides = Thresholds.along(ordered, len(starts))
+    branches = np.stack([sides.left, sides.right], axis=1)
+    candidates = Candidates(
+        sides.node,
+        branches.reshape(-1, branches.shape[2]),
+        2 * np.arange(len(sides.node)),
+        np.add.reduceat(known.weights, starts, axis=0),
+        unknown[known.node[starts]],
+    )
+    scores = judge.criterion.score(candidates, judge.impurity_sums)
+    enough = sides.fewest_cases >= judge.cases_in_branch
+    enough &= judge.enough(sides.left, sides.left_cases)
+    enough &= judge.enough(sides.right, sides.right_cases)
+    score = np.where(enough, scores.score, -np.inf)
+    first = starts - np.arange(len(starts))
+    best = first_best(score, first, scores.resolution)
+    # The values up to the best one; all of them where none is possible.
+    last = np.where(score[best] > -np.inf, best - first, width)
+    group = np.empty(len(node), dtype=np.intp)
+    group[order] = np.arange(len(node)) - starts[node] > last[node]
+    # From here on the group of the first value is the first.
+    return group ^ group[starts][node]
 
 
 def _two_groups_with_missing(batch: _Batch, judge: Judge) -> tuple[Ints, Ints]:
@@ -294,15 +338,12 @@ def _two_way_candidates(
     batch: _Batch, impurity_sums: ImpuritySums64
 ) -> Iterator[_Sides]:
     values = batch.shape[1]
-    if impurity_sums.for_numbers:
-        yield _along(batch, mean_order(batch.weights))
-        return
-    share = batch.weights / batch.weights.sum(axis=2, keepdims=True)
-    if share.shape[2] <= 2:
-        yield _along(batch, share[..., -1])
+    if have_one_order(batch.weights, impurity_sums):
+        yield _along(batch, order_of_values(batch.weights, impurity_sums))
     elif values <= ALL_GROUPINGS:
         yield _all_groupings(batch)
     else:
+        share = batch.weights / batch.weights.sum(axis=2, keepdims=True)
         for label in range(share.shape[2]):
             yield _along(batch, share[..., label])
         yield _one_against_the_rest(batch)

@@ -182,14 +182,12 @@ def batches(
     alike: dict[tuple[bool, bool, bool], list[ColumnCounts]] = {}
     for member in members:
         alike.setdefault(member.kind, []).append(member)
-    # A user's function gets the columns one by one: it may add up zeros.
-    most = 0 if callable(search.recipe.criterion) else _MOST_PAIRS
     for group in alike.values():
         batch: list[ColumnCounts] = []
         n_pairs = 0
         for member in group:
             n_pairs += len(member.known.code)
-            if batch and n_pairs > most:
+            if batch and n_pairs > _MOST_PAIRS:
                 yield ColumnBatch.of(search, batch, side_counter)
                 batch, n_pairs = [], len(member.known.code)
             batch.append(member)

@@ -99,12 +99,9 @@ class NodeSearch:
         labels, n_classes = self._counts.labels, self._counts.rows.n_classes
         scale, moments = engine.scale, engine.moments
         if scale is None or moments is None or not isinstance(impurities, Moments64):
-            given = engine, labels, n_classes, self.recipe, impurities
-            return ClassSegmentCounter(*given)
+            return ClassSegmentCounter(engine, labels, n_classes, impurities)
         all_rows = len(engine.root.row) == len(labels)
-        return NumberSegmentCounter(
-            engine, all_rows, self.recipe, impurities, scale, moments
-        )
+        return NumberSegmentCounter(engine, all_rows, impurities, scale, moments)
 
     @cached_property
     def search(self) -> NodeLevelSearch:

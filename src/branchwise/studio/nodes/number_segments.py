@@ -19,7 +19,6 @@ from branchwise.grow.counts import Counts, moments_below
 from branchwise.grow.moments import Moments64
 from branchwise.grow.search import Search
 from branchwise.native import extension, optional_array, plain_array
-from branchwise.recipe import Recipe
 from branchwise.studio.nodes.column_batches import ColumnCounts
 from branchwise.studio.nodes.threshold_segments import (
     Found,
@@ -36,12 +35,11 @@ class NumberSegmentCounter(SegmentCounter):
         self,
         engine: MemoryEngine,
         all_rows: bool,
-        recipe: Recipe,
         impurity_sums: Moments64,
         scale: Scale,
         moments: Floats,
     ) -> None:
-        super().__init__(engine, all_rows, recipe, impurity_sums)
+        super().__init__(engine, all_rows, impurity_sums)
         self.side_counter = self._sides
         self._moments = plain_array(moments)
         self._exponents = [float(each) for each in scale.sums.exponents]

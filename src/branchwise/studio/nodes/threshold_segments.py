@@ -22,7 +22,6 @@ from branchwise.grow.criteria import Candidates, Criterion, ImpuritySums64
 from branchwise.grow.search import Search
 from branchwise.grow.thresholds import Thresholds
 from branchwise.native import available, extension, optional_array, plain_array
-from branchwise.recipe import Recipe
 from branchwise.studio.nodes.column_batches import SideCounter
 
 #: Columns with fewer numbers are counted number by number.
@@ -65,12 +64,11 @@ class SegmentCounter(ABC):
         self,
         engine: MemoryEngine,
         all_rows: bool,
-        recipe: Recipe,
         impurity_sums: ImpuritySums64,
     ) -> None:
         self.columns, self.cases = engine.countable, engine.root
         self.rows = None if all_rows else plain_array(self.cases.row)
-        self._able = _are_comparable(recipe, impurity_sums, engine.grid.step)
+        self._able = _are_comparable(impurity_sums, engine.grid.step)
 
     def serves(self, column: int) -> bool:
         """Whether a column of numbers is counted in segments."""
@@ -120,11 +118,10 @@ class ClassSegmentCounter(SegmentCounter):
         engine: MemoryEngine,
         labels: NDArray[np.uint32],
         n_classes: int,
-        recipe: Recipe,
         impurity_sums: ImpuritySums64,
     ) -> None:
         all_rows = len(engine.root.row) == len(labels)
-        super().__init__(engine, all_rows, recipe, impurity_sums)
+        super().__init__(engine, all_rows, impurity_sums)
         self._labels = labels if all_rows else labels[self.cases.row]
         self._n_classes, self._step = n_classes, float(engine.grid.step)
         self._known_rules: _Rules | None = None
@@ -217,15 +214,14 @@ class _Rules:
 _LEAST_SCORE = 2.0**-120
 
 
-def _are_comparable(recipe: Recipe, sums: ImpuritySums64, step: float) -> bool:
+def _are_comparable(sums: ImpuritySums64, step: float) -> bool:
     """Whether the kernel can tell scores apart as well as they are here.
 
     Weights, and scores in the units of the numbers to be predicted, must be normal
-    floats; of a user's criterion it knows nothing.
+    floats.
     """
     least = float(sums.in_units(np.array([_LEAST_SCORE]), _ONE)[0])
-    built_in = isinstance(recipe.criterion, str)
-    return built_in and min(step, least) >= sys.float_info.min
+    return min(step, least) >= sys.float_info.min
 
 
 def fewest_cases(search: Search, cases: Floats) -> float:
