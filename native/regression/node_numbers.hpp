@@ -56,10 +56,7 @@ class NumberThresholds {
         add_up_groups();
         mean_ = known_.sum.total() / known_.sum.weight;
         of_missing_ = value(known_.sum) - base();
-        if (are_distinct())
-            search_distinct();
-        else
-            rules_.joins ? search<true>() : search<false>();
+        are_distinct() ? search_distinct() : search();
         contenders_.compact();
         return segments();
     }
@@ -75,6 +72,15 @@ class NumberThresholds {
     struct Side {
         Distance sum;
         double cases = 0;
+    };
+
+    // Where groups begin: what is before them, their first case, the last group before them, and
+    // how many of several cases are; how many thresholds there are, each before a group, and
+    // between what the distances on the left of these are.
+    struct Block {
+        Side left;
+        size_t i = 0, previous = none, several = 0, n_thresholds = 0;
+        double least = 0, most = 0;
     };
 
     Distance of_case(size_t i) const {
@@ -130,32 +136,103 @@ class NumberThresholds {
         return value(whole) - (rules_.branch ? value(rules_.missing) : 0.0);
     }
 
-    template <bool joins>
+    // What thresholds take away is a convex function of the weight and the distance on their left:
+    // within a block of groups it is at most what it is at the corners of all that are there. Most
+    // blocks need no more than that.
     void search() {
         const double base = this->base();
-        Side left;
-        size_t i = 0, previous = none;
-        const Distance* several = several_.data();
+        const Side end = made_blocks(base);
+        for (size_t b = 0; b < before_.size(); ++b) {
+            const Side& next = b + 1 == before_.size() ? end : before_[b + 1].left;
+            if (is_hopeless(before_[b], next, base))
+                contenders_.count_more(before_[b].n_thresholds * (rules_.joins ? 2 : 1));
+            else
+                visit(before_[b], b * block_size, base);
+        }
+    }
+
+    // Makes the blocks; the threshold before one may be the best so far. Returns what is behind
+    // all.
+    Side made_blocks(double base) {
+        Block at;
         for (size_t group = 0; group < sorted_.n_groups(); ++group) {
             if (group % block_size == 0) {
-                before_.push_back({left.sum, i});
-                fetch(i + block_size);
+                at.n_thresholds = 0;
+                at.least = std::numeric_limits<double>::infinity();
+                at.most = -at.least;
+                before_.push_back(at);
+                fetch(at.i + block_size);
             }
             const size_t end = sorted_.ends[group];
-            if (i == end) continue;
-            if (previous != none) {
-                const Side right = {known_.sum - left.sum, known_.cases - left.cases};
-                if (joins) {
-                    offer(previous, joined(left), right, base);
-                    offer(previous, left, joined(right), base);
+            if (at.i == end) continue;
+            if (at.previous != none) {
+                Block& block = before_.back();
+                const double total = at.left.sum.total();
+                block.least = std::min(block.least, total);
+                block.most = std::max(block.most, total);
+                if (!block.n_thresholds++) raise(at.left, base);
+            }
+            step(at, group);
+        }
+        return at.left;
+    }
+
+    void step(Block& at, size_t group) const {
+        const size_t end = sorted_.ends[group];
+        at.previous = group;
+        at.left.sum += end - at.i == 1 ? of_case(at.i) : several_[at.several++];
+        at.left.cases += cases_of(at.i, end);
+        at.i = end;
+    }
+
+    Side right_of(const Side& left) const {
+        return {known_.sum - left.sum, known_.cases - left.cases};
+    }
+
+    void raise(const Side& left, double base) {
+        const Side right = right_of(left), fuller = rules_.joins ? joined(right) : right;
+        if (!is_enough(left) || !is_enough(right)) return;
+        const double drop = value(left.sum) + value(fuller.sum) - base;
+        contenders_.raise(std::max(drop - off_, 0.0));
+        bar_ = contenders_.hopeful() - of_missing_ - off_of_means;
+    }
+
+    bool is_hopeless(const Block& block, const Side& end, double base) const {
+        const Side right = right_of(end);
+        if (!contenders_.n_thresholds() || !is_enough(block.left) || !is_enough(right) ||
+            !(block.left.sum.weight > 0) || !(right.sum.weight > 0))
+            return false;
+        double most = 0;
+        for (double weight : {block.left.sum.weight, end.sum.weight})
+            for (double total : {block.least, block.most}) {
+                const Distance left{weight, total, 0.0}, other = known_.sum - left;
+                if (!rules_.joins) {
+                    most = std::max(most, value(left) + value(other) - base);
+                    continue;
+                }
+                Distance fuller = left, fuller_other = other;
+                fuller += rules_.missing;
+                fuller_other += rules_.missing;
+                most = std::max({most, value(fuller) + value(other) - base,
+                                 value(left) + value(fuller_other) - base});
+            }
+        return most + off_ + off_of_means < contenders_.hopeful();
+    }
+
+    void visit(Block at, size_t from, double base) {
+        const size_t to = std::min(from + block_size, sorted_.n_groups());
+        for (size_t group = from; group < to; ++group) {
+            if (at.i == sorted_.ends[group]) continue;
+            if (at.previous != none) {
+                const Side right = right_of(at.left);
+                if (rules_.joins) {
+                    offer(at.previous, joined(at.left), right, base);
+                    offer(at.previous, at.left, joined(right), base);
                 } else {
-                    offer(previous, left, right, base);
+                    offer(at.previous, at.left, right, base);
                 }
             }
-            previous = group;
-            left.sum += end - i == 1 ? of_case(i) : *several++;
-            left.cases += cases_of(i, end);
-            i = end;
+            step(at, group);
         }
     }
 
@@ -172,7 +249,9 @@ class NumberThresholds {
         const uint32_t* const members = sorted_.labels.data();
         Distance left;
         for (size_t begin = 0; begin < sorted_.n_known(); begin += block_size) {
-            before_.push_back({left, begin});
+            before_.emplace_back();
+            before_.back().left.sum = left;
+            before_.back().i = begin;
             fetch(begin + block_size);
             const size_t end = std::min(begin + block_size, sorted_.n_known());
             for (size_t i = begin; i < end; ++i) {
@@ -233,7 +312,7 @@ class NumberThresholds {
     // The distances of all cases up to the end of a group, from the block that it is in.
     Distance up_to(size_t last) const {
         const Block& block = before_[last / block_size];
-        Distance sum = block.sum;
+        Distance sum = block.left.sum;
         size_t i = block.i;
         for (size_t group = last / block_size * block_size; group <= last; ++group) {
             const size_t end = sorted_.ends[group];
@@ -259,12 +338,6 @@ class NumberThresholds {
         }
         return made;
     }
-
-    // Where groups begin: what is before them, and their first case.
-    struct Block {
-        Distance sum;
-        size_t i;
-    };
 
     const NodeNumbers& given_;
     const NumberScale& scale_;
