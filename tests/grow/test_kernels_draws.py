@@ -202,6 +202,38 @@ def check_learned_sides(seeds, monkeypatch):
         same_classes(problem, drawn, shared_out(seed, monkeypatch), seed)
 
 
+def tied_problem(seed):
+    """Few rows of some classes, where many groupings and columns are equally good."""
+    rng = np.random.default_rng([seed, 8])
+    n, n_classes = int(rng.choice([6, 12, 25, 48, 49, 100])), int(rng.integers(2, 6))
+    sizes = rng.integers(2, 14, int(rng.integers(1, 8)))
+    columns = [
+        Column(f"x{j}", "categorical", tuple(range(size)), False)
+        for j, size in enumerate(sizes.tolist())
+    ]
+    cells = [rng.integers(0, size, n).astype(np.uint8) for size in sizes]
+    cells[-1] = (cells[0] % sizes[-1]).astype(np.uint8)
+    labels = rng.choice(n_classes, n, p=rng.dirichlet(np.full(n_classes, 0.5)))
+    data, missing = Columns(n, tuple(cells)), "branch"
+    if rng.random() < 0.6:
+        columns, data = with_gaps(columns, data, rng)
+        missing = str(rng.choice(["branch", "learned", "learned"]))
+    recipe = replace(
+        CART,
+        missing=missing,  # type: ignore[arg-type]
+        min_samples_leaf=int(rng.choice([1, 1, 1, 2])),
+    )
+    return columns, data, labels, n_classes, weigh(None, n, False), recipe
+
+
+def check_ties(seeds, monkeypatch):
+    for seed in seeds:
+        problem = tied_problem(seed)
+        rng = np.random.default_rng([seed, 9])
+        drawn = random_draws(rng, len(problem[0]), False) if seed % 3 else None
+        same_classes(problem, drawn, shared_out(seed, monkeypatch), seed)
+
+
 def check_random_splits_of_classes(seeds, monkeypatch):
     check_classes(seeds, monkeypatch, random_splits=True)
 
@@ -216,6 +248,7 @@ CHECKS = [
     check_bit_rows,
     check_halves,
     check_learned_sides,
+    check_ties,
     check_random_splits_of_classes,
     check_random_splits_of_numbers,
 ]
