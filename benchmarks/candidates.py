@@ -135,15 +135,17 @@ def lines(share: float) -> Iterator[Line]:
     for recipe_name, recipe in POLICIES_OF_NUMBERS.items():
         yield Line(f"{name}, missing", recipe_name, gaps, numbers, recipe)
     rows, numbers = distinct(int(100_000 * share))
-    name = f"{len(rows):,} x 30 distinct numbers"
-    for recipe_name in ("ID3", "C4.5", "CART"):
-        classes = two_classes(numbers, 0)
-        yield Line(name, recipe_name, rows, classes, CLASSES[recipe_name])
-    yield Line(name, "variance", rows, numbers, VARIANCE)
+    yield from usual(f"{len(rows):,} x 30 distinct numbers", rows, numbers, 0)
     rows, numbers = categories(int(1_000_000 * share))
-    name = f"{len(rows):,} x 20 categories"
+    yield from usual(f"{len(rows):,} x 20 categories", rows, numbers, 2)
+
+
+def usual(
+    name: str, rows: pd.DataFrame, numbers: np.ndarray, above: float
+) -> Iterator[Line]:
+    """Yield the usual recipes, for classes and for numbers."""
+    classes = two_classes(numbers, above)
     for recipe_name in ("ID3", "C4.5", "CART"):
-        classes = two_classes(numbers, 2)
         yield Line(name, recipe_name, rows, classes, CLASSES[recipe_name])
     yield Line(name, "variance", rows, numbers, VARIANCE)
 
