@@ -48,8 +48,8 @@ from branchwise.grow.criteria import (
     lowered,
     merger_scores,
 )
+from branchwise.grow.moments import have_one_order, order_of_values
 from branchwise.grow.thresholds import Thresholds
-from branchwise.grow.value_order import have_one_order, order_of_values
 from branchwise.stats import log_adjacent_groupings
 from branchwise.tree.splits import STOP
 

@@ -172,3 +172,16 @@ def mean_order(statistics: Floats) -> Floats:
     """Return a sort key of groups of one node by their means."""
     order: Floats = (statistics[..., 1] + statistics[..., 2]) / statistics[..., 0]
     return order
+
+
+def have_one_order(weights: Floats, impurity_sums: ImpuritySums64) -> bool:
+    """Whether the best of all groupings splits values in one order."""
+    return impurity_sums.for_numbers or weights.shape[-1] <= 2
+
+
+def order_of_values(weights: Floats, impurity_sums: ImpuritySums64) -> Floats:
+    """Return a sort key of values: their means, or their shares of the last class."""
+    if impurity_sums.for_numbers:
+        return mean_order(weights)
+    share: Floats = weights[..., -1] / weights.sum(axis=-1)
+    return share
