@@ -295,4 +295,4 @@ def test_the_page_shows_what_happens():
     page = Path(__file__).parents[2] / "docs" / "c45.md"
     tried = doctest.testfile(str(page), module_relative=False)
     assert tried.failed == 0
-    assert tried.attempted == 4
+    assert tried.attempted == 8
