@@ -52,9 +52,10 @@ from branchwise.tree.tree import Tree
 References = tuple[float, float, Callable[[Level], ImpuritySums64]]
 #: Cases are kept up to this many times the bytes of those of the root.
 _KEPT = 16
-#: Cells of a node that are searched in two threads. With fewer, what Python does for
-#: each column is as much as what the kernel does, and threads wait for each other.
-_WORTH_SHARING = 1 << 23
+#: Cells of a node that are searched in two threads, for classes and for numbers, whose
+#: moments take longer. With fewer, what Python does for each column is as much as what
+#: the kernel does, and threads wait for each other.
+_WORTH_SHARING = 1 << 23, 1 << 20
 
 
 class RowCounts:
@@ -96,7 +97,8 @@ class RowCounts:
 
     def search_threads(self, cases: Cases) -> int:
         """Return the threads to search for candidates in: two for many rows."""
-        if len(cases.row) * len(self.columns) < _WORTH_SHARING:
+        least = _WORTH_SHARING[self.recipe.is_regression]
+        if len(cases.row) * len(self.columns) < least:
             return 1
         return max(self.threads, min(2, n_threads(-1)))
 
