@@ -55,6 +55,9 @@ METHODS: dict[str, Fit] = {
     "CART 1-SE": tree(replace(PRUNED, ccp_alpha="1-se")),
     "CART best": tree(replace(PRUNED, ccp_alpha="best")),
     "forest": estimator(lambda: RandomForestClassifier(random_state=0, n_jobs=1)),
+    "forest, columns chosen": estimator(
+        lambda: RandomForestClassifier(max_features="oob", random_state=0, n_jobs=1)
+    ),
     "rules": rules,
 }
 #: Names of recorded programs, as parity.py names their figures.

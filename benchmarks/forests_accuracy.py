@@ -83,6 +83,7 @@ def lightgbm(X: pd.DataFrame, y: Any, rows: pd.DataFrame, seed: int) -> Any:
 
 METHODS: dict[str, Predict] = {
     "forest": ours(),
+    "forest, columns chosen out of bag": ours(max_features="oob"),
     "forest of ID3 trees": ours(base="id3"),
     "forest of C4.5 trees": ours(base="c4.5"),
     "scikit-learn": sklearn_forest,

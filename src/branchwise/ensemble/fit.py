@@ -24,6 +24,7 @@ from branchwise.engines.level_engine import RemoteTable
 from branchwise.engines.memory import MemoryTable
 from branchwise.engines.subsamples import RowSampler, sampled_rows
 from branchwise.ensemble.boosting import boosted_trees
+from branchwise.ensemble.drawn_columns import choose_columns
 from branchwise.ensemble.early_stop import OnRound
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.fitted_trees import FittedTrees
@@ -198,13 +199,23 @@ class _Growth:
             rows = replace(data_source.rows, cache=None)
             return self.from_rows(Samples(rows, self.recipe), plan.schema)
         if isinstance(data_source, RemoteTable):
+            self._check_columns(data_source.label)
             return self._on_workers(data_source, without_codes(plan))
         files = cast(ChunkedTable, data_source)  # every other engine was rejected
         if plan.n_rows <= files.most_in_memory:
             plan = without_codes(plan)
             samples = samples_of_chunk(files.whole(plan), plan, self.recipe)
             return self.from_rows(samples, plan.schema)
+        self._check_columns(files.label)
         return self._from_files(files, plan)
+
+    def _check_columns(self, label: str) -> None:
+        if self.recipe.max_features == "oob":
+            raise ParameterError(
+                "max_features='oob' compares forests of all rows in the memory of this "
+                f"process, and those of {label} are not. Give a number of "
+                "columns, a share of them, 'sqrt' or 'log2', or fit a DataFrame."
+            )
 
     def from_rows(self, samples: Samples, schema: Schema) -> Ensemble:
         """Grow in this process."""
@@ -239,8 +250,20 @@ class _Growth:
                     rules.rule_cases,
                     samples,
                 )
-        trees = grow_trees(samples, self.numbers, self.threads, self.progress)
-        return self._forest(schema, trees, samples)
+        return self._forest_of_rows(samples, schema)
+
+    def _forest_of_rows(self, samples: Samples, schema: Schema) -> Ensemble:
+        first: Sequence[Tree] = self.earlier
+        if self.recipe.max_features == "oob":
+            samples, first = choose_columns(samples, schema, self.threads)
+        numbers = range(len(first), self.recipe.n_estimators)
+        trees = grow_trees(samples, numbers, self.threads, self._progress_after(first))
+        return Ensemble(schema, (*first, *trees), samples.recipe, samples=samples)
+
+    def _progress_after(self, first: Sequence[Tree]) -> TreeProgress | None:
+        """Count the trees that choosing the number of columns has grown, too."""
+        report, there = self.progress, len(first) - len(self.earlier)
+        return None if report is None else lambda n: report(there + n)
 
     def _forest(
         self, schema: Schema, trees: Sequence[Tree], samples: Samples

@@ -38,6 +38,8 @@ class SampledEstimator(ForestReading):
     attributes_section = (
         EnsembleEstimator.attributes_section
         + """\
+max_features_ : int
+    How many columns are candidates at a node.
 oob_score_ : float
     The accuracy, or R squared, of the rows out of bag, with ``oob_score``.
 oob_decision_function_, oob_prediction_ : ndarray
@@ -45,6 +47,7 @@ oob_decision_function_, oob_prediction_ : ndarray
 """
     )
     n_estimators: int
+    max_features_: int
     oob_score: bool
     random_state: object
     warm_start: bool
@@ -61,6 +64,8 @@ oob_decision_function_, oob_prediction_ : ndarray
             )
         earlier, recipe = self._earlier(recipe)
         self.model_ = self._grown(X, y, sample_weight, recipe, earlier=earlier)
+        n_columns = len(self.model_.schema.columns)
+        self.max_features_ = self.model_.recipe.columns_drawn(n_columns)
         if self.oob_score:
             out_of_bag = self.out_of_bag()
             self.oob_score_ = out_of_bag.score

@@ -368,6 +368,11 @@ def _read_ensemble_recipe(fields: dict[str, Any], recipe: Recipe) -> EnsembleRec
         known[name] = fields.get(key, default)
         if isinstance(default, bool) and name not in PARAMETERS:
             typed({key: known[name]}, key, where, "true or false")
+    if known["max_features"] == "oob":
+        raise ModelFileError(
+            f"'max_features' of {where} must be the number of columns that was chosen, "
+            'not "oob"'
+        )
     return EnsembleRecipe(tree=recipe, **known)
 
 

@@ -210,6 +210,7 @@ class EnsembleRecipe:
                 "Leave it out, or choose 'error-based' or 'cost-complexity'."
             )
         self._check_loss()
+        self._check_columns()
         if self.validation_fraction is None:
             raise ParameterError(
                 "validation_fraction must be a share between 0 and 1, such as 0.1. Got "
@@ -236,6 +237,20 @@ class EnsembleRecipe:
             raise ParameterError(
                 "method='rules' is for classes, loss='log_loss'. Got "
                 f"loss={self.loss!r}."
+            )
+
+    def _check_columns(self) -> None:
+        if self.max_features != "oob":
+            return
+        if self.method != "forest":
+            raise ParameterError(
+                "max_features='oob' is for forests, which have rows out of bag. Give a "
+                "number of columns, a share of them, 'sqrt' or 'log2'."
+            )
+        if not self.bootstrap and self.max_samples is None:
+            raise ParameterError(
+                "max_features='oob' needs rows that are not in every sample. Got "
+                "bootstrap=False; set bootstrap=True, or max_samples below 1.0."
             )
 
     @property

@@ -98,7 +98,7 @@ def choose_recipe(training: Training, recipe: Recipe, threads: int = 1) -> Recip
         return recipes[0]
     weight = np.concatenate(weights)
     joined = [np.concatenate(found) for found in losses]
-    gains = [_clear_gain(joined[0] - other, weight) for other in joined[1:]]
+    gains = [clear_gain(joined[0] - other, weight) for other in joined[1:]]
     best = int(np.argmax(gains)) if max(gains) > 0 else -1
     return recipes[best + 1]
 
@@ -121,7 +121,7 @@ def _case_weights(rows: Training) -> Floats:
     return np.ones(rows.data.n_rows) if rows.weights is None else rows.weights
 
 
-def _clear_gain(difference: Floats, weight: Floats) -> float:
+def clear_gain(difference: Floats, weight: Floats) -> float:
     """Return a sum of differences that exceeds its standard error; 0 otherwise.
 
     Sums are exact, so that the order of rows does not matter.

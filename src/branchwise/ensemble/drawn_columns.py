@@ -1,0 +1,101 @@
+"""The number of columns that the nodes of a forest draw, chosen out of bag."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from branchwise.data.arrays import Floats
+from branchwise.data.table_schema import Schema
+from branchwise.ensemble.ensemble import Ensemble
+from branchwise.ensemble.forest import grow_trees
+from branchwise.ensemble.out_of_bag import (
+    OutOfBag,
+    combined,
+    losses,
+    row_weights,
+    validate_out_of_bag,
+)
+from branchwise.ensemble.sampling import Samples
+from branchwise.train.cross_validation import clear_gain
+from branchwise.tree.tree import Tree
+
+#: Numbers of columns are compared by so many trees each.
+_TREES = 50
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """The first trees of a forest, and the losses of the rows out of bag."""
+
+    samples: Samples
+    trees: list[Tree]
+    losses: Floats
+    weights: Floats
+
+    @classmethod
+    def of(cls, samples: Samples, schema: Schema, threads: int) -> _Trial:
+        """Grow the trees and predict the rows that they were grown without."""
+        numbers = range(min(_TREES, samples.recipe.n_estimators))
+        trees = grow_trees(samples, numbers, threads)
+        forest = Ensemble(schema, tuple(trees), samples.recipe, samples=samples)
+        found = OutOfBag.of(forest, threads)
+        known = found.known
+        target = samples.training.target[known]
+        lost = losses(forest, target, combined(forest, found.values[known]))
+        return cls(samples, trees, lost, row_weights(samples.training)[known])
+
+    def is_clearly_better(self, other: _Trial) -> bool:
+        """Whether it loses less, by more than a standard error of the difference.
+
+        Equal samples leave out equal rows, so the losses are of the same ones.
+        """
+        return len(self.weights) > 0 and (
+            clear_gain(other.losses - self.losses, self.weights) > 0
+        )
+
+
+def choose_columns(
+    samples: Samples, schema: Schema, threads: int
+) -> tuple[Samples, list[Tree]]:
+    """Choose ``max_features``; return the samples with it, and the first trees.
+
+    It begins with the usual number, and goes on as long as the next one is clearly
+    better than the one before.
+    """
+    validate_out_of_bag(samples)
+    n_columns = len(samples.training.columns)
+    numbers = _numbers(n_columns, samples.recipe.tree.is_regression)
+    best = _Trial.of(_drawing(samples, next(numbers)), schema, threads)
+    for number in numbers:
+        trial = _Trial.of(_drawing(samples, number), schema, threads)
+        if not trial.is_clearly_better(best):
+            break
+        best = trial
+    return best.samples, best.trees
+
+
+def _drawing(samples: Samples, number: int) -> Samples:
+    """Return the same samples for trees whose nodes draw so many columns."""
+    return replace(samples, recipe=replace(samples.recipe, max_features=number))
+
+
+def _numbers(n_columns: int, regression: bool) -> Iterator[int]:
+    """Yield the numbers of columns to try.
+
+    For classes the square root and its doubles, up to all columns; for numbers all
+    columns, then half as many, and so on.
+    """
+    if regression:
+        number = n_columns
+        while number >= 1:
+            yield number
+            number //= 2
+        return
+    number = max(1, int(np.sqrt(n_columns)))
+    while number < n_columns:
+        yield number
+        number *= 2
+    yield n_columns
