@@ -263,7 +263,7 @@ E, R = "ensemble", "recipe"
         ((E, "bootstrap"), 1, "bootstrap must be True or False. Got 1 instead."),
         ((E, "balanced_subsample"), 1, "'balanced_subsample' of 'ensemble' must be tr"),
         ((E, "max_features"), "all", "max_features must be None, 'sqrt', 'log2', 'oob"),
-        ((E, "max_features"), "oob", "'max_features' of 'ensemble' must be the numbe"),
+        ((E, "max_features"), "oob", "'max_features' of 'ensemble' must be the num"),
         ((E, "max_samples"), [], "max_samples must be None, a whole number of at le"),
         ((E, "random_state"), 2**128, "random_state must be a whole number of at lea"),
         ((E, "voting"), "loud", "voting must be 'soft' or 'hard'. Got 'loud' instead."),
