@@ -178,9 +178,10 @@ def test_text(car: Path) -> None:
     )
     lines = out.splitlines()
     assert lines[0].startswith("A forest of 5 CART trees predicts class ('acc', ")
-    assert lines[3].startswith("Out of bag, 9")
-    assert lines[6].startswith("  safety")
-    assert len(lines) == 12
+    assert lines[2] == "Each node has 2 of 6 columns as candidates, drawn at random."
+    assert lines[4].startswith("Out of bag, 9")
+    assert lines[7].startswith("  safety")
+    assert len(lines) == 13
 
 
 def test_predictions_and_scores(car: Path, tmp_path: Path) -> None:
@@ -249,7 +250,7 @@ def test_numbers(tmp_path: Path) -> None:
         ("-a forest --confidence 0.1", "--confidence applies only to --algorithm"),
         (
             "-a forest --max-features foo",
-            "must be a number, a share, all, sqrt or log2",
+            "must be a number, a share, sqrt, log2, oob or all",
         ),
         ("-a forest --base c4.5 --criterion gini", "--criterion must be left out with"),
         (

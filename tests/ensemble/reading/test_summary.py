@@ -29,6 +29,7 @@ IRIS = datasets.load("iris")
             RandomForestClassifier(n_estimators=4),
             [
                 "A forest of 4 CART trees predicts classes ('Iris-setosa', ",
+                "Each node has 2 of 4 columns as candidates, drawn at random.",
                 "Probabilities are the averages of those of the trees.",
                 "Out of bag, ",
             ],

@@ -162,7 +162,7 @@ def _value(parameter: Parameter, written: Any) -> Any:
         case "features" if written == "all":
             return None
         case "features" if written not in COLUMN_RULES:
-            words = f"a number, a share, all, {' or '.join(COLUMN_RULES)}"
+            words = f"a number, a share, {', '.join(COLUMN_RULES)} or all"
             return _number(parameter.option, written, words, int, float)
         case "alpha" if written not in ALPHA_RULES:
             words = f"a number, {' or '.join(ALPHA_RULES)}"

@@ -37,7 +37,8 @@ class EnsembleSummary(Document):
     """What there is to say of an ensemble as a whole.
 
     ``leaves`` and ``depths`` are those of each tree; ``oob_score`` is None where rows
-    out of bag are not known; ``importances`` are shares of the decrease in impurity,
+    out of bag are not known; ``columns_drawn`` is how many columns are candidates at a
+    node; ``importances`` are shares of the decrease in impurity,
     the largest first.
     """
 
@@ -53,6 +54,7 @@ class EnsembleSummary(Document):
     depths: tuple[int, ...]
     tree_weights: tuple[float, ...]
     oob_score: float | None
+    columns_drawn: int
     importances: dict[str, float]
     has_rows: bool
     schema: Schema | None = None
@@ -95,6 +97,9 @@ class EnsembleSummary(Document):
             f"A tree has {_range(self.leaves)} leaves{_average(self.leaves)}, and a "
             f"depth of {_range(self.depths)}."
         )
+        if self.columns_drawn < len(self.importances):
+            columns = f"{self.columns_drawn:,} of {len(self.importances):,} columns"
+            yield f"Each node has {columns} as candidates, drawn at random."
         yield self._combined()
         if self.oob_score is not None:
             yield (
@@ -169,6 +174,7 @@ class EnsembleSummary(Document):
             "depths": list(self.depths),
             "tree_weights": list(self.tree_weights),
             "out_of_bag_score": self.oob_score,
+            "columns_drawn": self.columns_drawn,
             "importances": self.importances,
         }
 
@@ -206,6 +212,7 @@ def summary_of(ensemble: FittedTrees, n_jobs: int | None = None) -> EnsembleSumm
         tuple(tree.max_depth for tree in ensemble.trees),
         () if weights is None else tuple(weights.tolist()),
         score,
+        recipe.columns_drawn(len(schema.columns)),
         dict(sorted(importances, key=lambda pair: -pair[1])),
         samples is not None,
         schema,
