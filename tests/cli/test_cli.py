@@ -501,6 +501,14 @@ def test_the_price_that_cross_validation_chose_is_told(fitted):
     assert "chose" not in run(*iris, "--ccp-alpha=0.1")[2]
 
 
+def test_the_way_that_cross_validation_chose_is_told():
+    car = ["fit", datasets.path("car"), "-t", "class", "-a", "c4.5", "--group-values"]
+    err = run(*car, "--cross-validate")[2]
+    assert "cross-validation chose groups, cost-complexity pruning.\n" in err
+    err = run(*car, "--cross-validate", "--no-prune")[2]
+    assert "cross-validation chose two-way splits, not pruned.\n" in err
+
+
 def test_costs_from_a_file(fitted, write):
     expected = fitted("weather", "--costs=yes:no=5,no:yes=2", "--max-depth=1")
     path = write("truth;yes;no\nno;2;0\nyes;0;5\n", "costs.csv")

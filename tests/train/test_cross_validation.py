@@ -1,4 +1,4 @@
-"""The choice of groups or two-way splits, pruned or not, by cross-validation."""
+"""The choice of groups or two-way splits, and of pruning, by cross-validation."""
 
 from __future__ import annotations
 
@@ -48,43 +48,55 @@ def permuted(X, order):
 
 def naive_choice(X, y, recipe, weights=None):
     """Return the chosen recipe, by whole fits and one row after the other."""
-    recipes = candidates(recipe)
     hand = assigned(encoded(X, y, weights), 10)
-    weights = np.ones(len(y)) if weights is None else weights
     classes = sorted(set(y))
+
+    def fitted(rows, one):
+        return fit_tree(
+            permuted(X, rows),
+            y[rows],
+            one,
+            sample_weight=None if weights is None else weights[rows],
+            classes=classes,
+        )
+
+    # Those with ccp_alpha="best" have the one that is best for all rows.
+    everything = np.arange(len(y))
+    recipes = [fitted(everything, one).recipe for one in candidates(recipe)]
     costs = recipe.costs or 1 - np.eye(len(classes))
     loss = np.zeros((len(recipes), len(y)))
+    leaves = np.zeros(len(recipes))
     for fold in range(10):
         rest, aside = np.flatnonzero(hand != fold), np.flatnonzero(hand == fold)
         for at, one in enumerate(recipes):
-            model = fit_tree(
-                permuted(X, rest),
-                y[rest],
-                one,
-                sample_weight=weights[rest],
-                classes=classes,
-            )
+            model = fitted(rest, one)
+            leaves[at] += model.tree.n_leaves
             for row in aside:
                 wanted = classes.index(y[row])
                 got = model.predict({name: cells[row] for name, cells in X.items()})
                 loss[at, row] = costs[wanted][classes.index(got[0])]
-    best, least = 0, 0.0
-    for at in range(1, len(recipes)):
-        gain = loss[0] - loss[at]
-        total = (weights * gain).sum()
-        spread = (weights * gain**2).sum() - total**2 / weights.sum()
-        if total > np.sqrt(spread) and total > least + 1e-9:
-            best, least = at, total
-    return recipes[best]
+    counts = np.ones(len(y)) if weights is None else weights
+    best = loss[np.argmin(loss @ counts)]
+    chosen = None
+    for at in range(len(recipes)):
+        excess = loss[at] - best
+        total = (counts * excess).sum()
+        spread = (counts * excess**2).sum() - total**2 / counts.sum()
+        if total <= np.sqrt(spread) and (chosen is None or leaves[at] < leaves[chosen]):
+            chosen = at
+    return recipes[chosen]
 
 
 COSTS = ((0, 1), (5, 0))
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_the_choice_is_that_of_whole_fits(seed):
     X, y = made(seed)
     recipe = CHOOSES if seed != 2 else replace(CHOOSES, costs=COSTS)
+    if seed == 3:
+        missing = np.random.default_rng(seed).random(len(y)) < 0.2
+        X["a"] = np.where(missing, None, X["a"].astype(object))
     weights = None
     if seed == 1:
         weights = np.random.default_rng(seed).integers(1, 4, len(y)).astype(float)
@@ -95,9 +107,13 @@ def test_the_choice_is_that_of_whole_fits(seed):
 
 
 def test_different_tables_have_different_choices():
-    recipes = [fit_tree(*made(seed), CHOOSES).recipe for seed in range(8)]
-    assert {one.branching for one in recipes} == {"groups", "two-way"}
-    assert {one.pruning for one in recipes} == {"error-based", None}
+    chosen = {fit_tree(*made(seed), CHOOSES).recipe for seed in (0, 2, 3, 4)}
+    assert {(one.branching, one.criterion, one.pruning) for one in chosen} == {
+        ("groups", "gain_ratio", "error-based"),
+        ("groups", "gain_ratio", "cost-complexity"),
+        ("two-way", "gain", "error-based"),
+        ("two-way", "gini", "cost-complexity"),
+    }
 
 
 def test_the_order_of_rows_does_not_matter():
@@ -126,7 +142,7 @@ def test_rows_without_weight_do_not_count():
 def test_car_has_fewer_errors():
     groups = C45Classifier(group_values=True).fit(CAR.X, CAR.y)
     chosen = C45Classifier(group_values=True, cross_validate=True).fit(CAR.X, CAR.y)
-    assert chosen.model_.recipe.branching == "two-way"
+    assert chosen.model_.recipe.pruning == "cost-complexity"
     assert not chosen.model_.recipe.cross_validate
     assert chosen.score(CAR.X, CAR.y) > groups.score(CAR.X, CAR.y)
 
@@ -156,17 +172,49 @@ def test_costs_in_growth_are_kept():
     assert not chosen.cross_validate
 
 
-def test_an_estimator_of_a_two_way_tree_would_choose_again():
-    chosen = C45Classifier(group_values=True, cross_validate=True).fit(CAR.X, CAR.y)
+@pytest.mark.parametrize("seed", [0, 2])
+def test_an_estimator_of_a_two_way_tree_would_choose_again(seed):
+    X, y = made(seed)
+    chosen = C45Classifier(group_values=True, cross_validate=True).fit(X, y)
+    assert chosen.model_.recipe.branching == "two-way"
     again = to_estimator(chosen.model_)
     assert again.cross_validate
     assert again.group_values
+    assert again.fit(X, y).model_.to_bytes() == chosen.model_.to_bytes()
+
+
+def test_an_estimator_of_groups_has_the_chosen_pruning():
+    X, y = made(3)
+    chosen = C45Classifier(group_values=True, cross_validate=True).fit(X, y)
+    again = to_estimator(chosen.model_)
+    assert not again.cross_validate
+    assert again.pruning == "cost-complexity"
+    assert again.fit(X, y).model_.to_bytes() == chosen.model_.to_bytes()
+
+
+def test_sides_of_missing_values_are_learned_unless_a_policy_is_given():
+    X, y = made(2)
+    X["a"] = X["a"].astype(object)
+    X["a"][::7] = None
+    model = fit_tree(X, y, CHOOSES)
+    assert (model.recipe.branching, model.recipe.missing) == ("two-way", "learned")
+    same = type(model).from_bytes(model.to_bytes())
+    assert same.predict(X).tolist() == model.predict(X).tolist()
+    given = candidates(replace(CHOOSES, missing="largest"))
+    assert {one.missing for one in given} == {"largest"}
 
 
 def test_growing_by_hand_chooses_the_same():
     session = grow_by_hand(CAR.X, CAR.y, CHOOSES)
     session.grow("/")
     assert session.model.tree == fit_tree(CAR.X, CAR.y, CHOOSES).tree
+
+
+def test_growing_by_hand_learns_sides_where_they_are_chosen():
+    X, y = made(2)
+    session = grow_by_hand(X, y, CHOOSES)
+    session.grow("/")
+    assert session.model.tree == fit_tree(X, y, CHOOSES).tree
 
 
 def test_what_does_not_go_together(tmp_path):

@@ -118,9 +118,9 @@ def _note_choices(given: Recipe, used: Recipe, reporter: Reporter) -> None:
     """Say what cross-validation has chosen."""
     if given.cross_validate:
         two_way = used.branching == "two-way"
-        split = "two-way splits by gain" if two_way else "groups by gain ratio"
-        grown = "not pruned" if used.pruning is None else "pruned"
-        reporter.note(f"cross-validation chose {split}, {grown}.")
+        split = "two-way splits" if two_way else "groups"
+        pruned = "not pruned" if used.pruning is None else f"{used.pruning} pruning"
+        reporter.note(f"cross-validation chose {split}, {pruned}.")
     if isinstance(given.ccp_alpha, str):
         chosen = number(float(used.ccp_alpha))
         risk = " --risk errors" if used.counts_errors else ""

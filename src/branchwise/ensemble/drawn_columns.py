@@ -19,7 +19,7 @@ from branchwise.ensemble.out_of_bag import (
     validate_out_of_bag,
 )
 from branchwise.ensemble.sampling import Samples
-from branchwise.train.cross_validation import clear_gain
+from branchwise.train.cross_validation import is_clear
 from branchwise.tree.tree import Tree
 
 #: Numbers of columns are compared by so many trees each.
@@ -52,9 +52,10 @@ class _Trial:
 
         Equal samples leave out equal rows, so the losses are of the same ones.
         """
-        return len(self.weights) > 0 and (
-            clear_gain(other.losses - self.losses, self.weights) > 0
-        )
+        if not len(self.weights):
+            return False
+        share = self.weights / self.weights.max()
+        return is_clear(other.losses - self.losses, share)
 
 
 def choose_columns(

@@ -82,6 +82,12 @@ def _of_tree(recipe: Recipe) -> TreeEstimator:
         # Two-way splits of C4.5 are what cross-validation has chosen.
         values["cross_validate"] = recipe.branching == "two-way"
         values["group_values"] = recipe.branching != "values"
+        if recipe.criterion == "gini":
+            # Pruning and sides of missing values were chosen with them.
+            for name in ("pruning", "ccp_alpha", "risk"):
+                values.pop(name, None)
+            if recipe.missing == "learned":
+                values.pop("missing")
         if recipe.pruning is None:
             values |= {"prune": False, "pruning": C45Classifier.pruning}
     return estimator(**values)

@@ -26,17 +26,26 @@ from branchwise.train.hold_out import (
 )
 from branchwise.train.train import grown
 from branchwise.tree.apply import Walker
+from branchwise.tree.tree import Tree
 
 #: So many folds.
 _FOLDS = 10
 
 
-def settled(training: Training, recipe: Recipe, threads: int = 1) -> Recipe:
-    """Return a recipe with all that cross-validation is to choose."""
+def settled(
+    training: Training,
+    recipe: Recipe,
+    threads: int = 1,
+    trees: CacheStore | None = None,
+) -> Recipe:
+    """Return a recipe with all that cross-validation is to choose.
+
+    ``trees`` keeps those of the folds for other recipes of the same rows.
+    """
     if recipe.cross_validate:
         recipe = choose_recipe(training, recipe, threads)
     if isinstance(recipe.ccp_alpha, str):
-        alpha = choose_alpha(training, recipe, recipe.ccp_alpha, threads)
+        alpha = choose_alpha(training, recipe, recipe.ccp_alpha, threads, trees)
         risk = "errors" if recipe.counts_errors else recipe.risk
         recipe = replace(recipe, ccp_alpha=alpha, risk=risk)
     return recipe
@@ -48,12 +57,16 @@ def _counted(training: Training) -> Training:
     return training if counted.all() else training.take(np.flatnonzero(counted))
 
 
-def _folds(training: Training) -> Iterator[tuple[Training, Training]]:
+def _folds(
+    training: Training, trees: CacheStore | None
+) -> Iterator[tuple[Training, Training]]:
     """Yield the rows to grow from and those to test with."""
     hand = assigned(training, _FOLDS)
     for fold in range(_FOLDS):
         aside = training.take(np.flatnonzero(hand == fold))
         rest = training.take(np.flatnonzero(hand != fold))
+        if trees is not None:
+            rest = replace(rest, cache=LRUCache(trees, fold))
         if aside.data.n_rows and total_weight(rest) > 0:
             yield rest, aside
 
@@ -61,9 +74,9 @@ def _folds(training: Training) -> Iterator[tuple[Training, Training]]:
 def candidates(recipe: Recipe) -> list[Recipe]:
     """Return the recipes that cross-validation chooses among, the usual one first.
 
-    Values in groups, by the criterion of the recipe, or in two groups, by gain and
-    without C4.5's corrections for thresholds; each pruned and, where that is by
-    estimated errors, also not pruned.
+    Values in groups, by the criterion of the recipe, or in two groups, without C4.5's
+    corrections for thresholds; each pruned by estimated errors and by the complexity
+    parameter with the fewest errors. Other pruning than by estimated errors is kept.
     """
     groups = replace(recipe, cross_validate=False)
     two_way = replace(
@@ -75,38 +88,53 @@ def candidates(recipe: Recipe) -> list[Recipe]:
     )
     if recipe.pruning != "error-based":
         return [groups, two_way]
-    return [groups, two_way, unpruned(groups), unpruned(two_way)]
+    cart = replace(two_way, criterion="gini")
+    if cart.missing == "split":
+        cart = replace(cart, missing="learned")
+    return [groups, two_way, _by_complexity(groups), _by_complexity(cart)]
+
+
+def _by_complexity(recipe: Recipe) -> Recipe:
+    return replace(
+        unpruned(recipe),
+        collapse=recipe.collapse,
+        pruning="cost-complexity",
+        ccp_alpha="best",
+    )
 
 
 def choose_recipe(training: Training, recipe: Recipe, threads: int = 1) -> Recipe:
     """Choose a recipe of :func:`candidates` by its errors, or costs, in folds.
 
-    The first one is chosen unless another errs less by more than a standard error of
-    the difference; of several such, the one that errs least.
+    Of those that err as little as the best one, within a standard error of the
+    difference, it is that with the fewest leaves.
     """
     training = _counted(training)
-    recipes = candidates(recipe)
+    # A tree that is pruned in several ways is grown only once.
+    trees = CacheStore(CACHE_SIZE)
+    recipes = [settled(training, one, threads, trees) for one in candidates(recipe)]
     losses: list[list[Floats]] = [[] for _ in recipes]
+    leaves = [0] * len(recipes)
     weights: list[Floats] = []
-    for rest, aside in _folds(training):
-        # A tree that is pruned is grown only once.
-        cached = replace(rest, cache=LRUCache(CacheStore(CACHE_SIZE), "fold"))
-        for found, candidate in zip(losses, recipes, strict=True):
-            found.append(_losses(cached, aside, candidate, threads))
+    for rest, aside in _folds(training, trees):
+        for at, candidate in enumerate(recipes):
+            tree = grown(rest, candidate, threads)
+            losses[at].append(_losses(tree, aside, candidate))
+            leaves[at] += tree.n_leaves
         weights.append(_case_weights(aside))
     if not weights:
         return recipes[0]
     weight = np.concatenate(weights)
+    share = weight / weight.max()
     joined = [np.concatenate(found) for found in losses]
-    gains = [clear_gain(joined[0] - other, weight) for other in joined[1:]]
-    best = int(np.argmax(gains)) if max(gains) > 0 else -1
-    return recipes[best + 1]
+    totals = [math.fsum((share * loss).tolist()) for loss in joined]
+    best = joined[totals.index(min(totals))]
+    close = [at for at, loss in enumerate(joined) if not is_clear(loss - best, share)]
+    return recipes[min(close, key=leaves.__getitem__)]
 
 
-def _losses(rest: Training, aside: Training, recipe: Recipe, threads: int) -> Floats:
-    """Grow a tree and return the error, or cost, of every other row."""
-    recipe = settled(rest, recipe, threads)
-    tree = grown(rest, recipe, threads)
+def _losses(tree: Tree, aside: Training, recipe: Recipe) -> Floats:
+    """Return the error, or cost, of every row that the tree was not grown from."""
     predicted = Walker(aside.columns, tree, recipe).classify(aside.data)
     wanted = aside.target.astype(np.intp)
     costs = 1.0 - np.eye(aside.n_classes)
@@ -121,25 +149,29 @@ def _case_weights(rows: Training) -> Floats:
     return np.ones(rows.data.n_rows) if rows.weights is None else rows.weights
 
 
-def clear_gain(difference: Floats, weight: Floats) -> float:
-    """Return a sum of differences that exceeds its standard error; 0 otherwise.
+def is_clear(difference: Floats, share: Floats) -> bool:
+    """Return whether a sum of differences exceeds its standard error.
 
-    Sums are exact, so that the order of rows does not matter.
+    ``share`` are the weights of the rows, relative to the largest one. Sums are exact, so that the order of rows does not matter.
     """
-    share = weight / weight.max()
     total = math.fsum((share * difference).tolist())
     squares = math.fsum((share * difference**2).tolist())
     variance = max(squares - total**2 / math.fsum(share.tolist()), 0.0)
-    return total if total > math.sqrt(variance) else 0.0
+    return total > math.sqrt(variance)
 
 
 def choose_alpha(
-    training: Training, recipe: Recipe, rule: str, threads: int = 1
+    training: Training,
+    recipe: Recipe,
+    rule: str,
+    threads: int = 1,
+    trees: CacheStore | None = None,
 ) -> float:
     """Choose the complexity parameter by cross-validation.
 
     ``rule`` is "best", the alpha with the least error, or "1-se", the largest alpha
     whose error is within one standard error of that (Breiman et al. 1984, 3.4.3).
+    ``trees`` is as in :func:`settled`.
     """
     training = _counted(training)
     full = replace(recipe, pruning=None, ccp_alpha=0.0, risk="auto")
@@ -151,7 +183,7 @@ def choose_alpha(
     )
     total = PathErrors(np.zeros((2, len(alphas_above))))
     units = Units.of(training, recipe)
-    for rest, aside in _folds(training):
+    for rest, aside in _folds(training, trees):
         tree = grown(rest, full, threads)
         path_there = subtrees.pruning_path(tree, measure)
         by_node = errors_by_node(tree, aside, recipe, units)
