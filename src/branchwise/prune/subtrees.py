@@ -14,7 +14,6 @@ import heapq
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from fractions import Fraction
 
 import numpy as np
 
@@ -76,7 +75,7 @@ def pruning_path(tree: Tree, measure: Measure) -> PruningPath:
     alphas, risks, sizes = [0.0], [risk / links.unit], [leaves]
     pruned_alphas, pruned_risks = alphas.copy(), risks.copy()
     step = np.full(len(tree), -1, dtype=np.intp)
-    for (link_alpha, _), node in links.pruned_nodes():
+    for link_alpha, node in links.pruned_nodes():
         if link_alpha > alphas[-1] + same_cost:
             alphas.append(link_alpha)
             risks.append(risks[-1])
@@ -98,13 +97,8 @@ def pruning_path(tree: Tree, measure: Measure) -> PruningPath:
     )
 
 
-#: An alpha, rounded and exact: the second is compared where the first is equal.
-_Alpha = tuple[float, Fraction]
 #: Nodes below one that become leaves, as a heap: the highest alpha, negated, first.
-_Corners = list[tuple[_Alpha, int]]
-
-
-_NEVER: _Alpha = (math.inf, Fraction(0))
+_Corners = list[tuple[float, int]]
 
 
 class _Links:
@@ -120,7 +114,8 @@ class _Links:
     Risks are whole multiples of ``1 / unit``: their sums are exact in any order, alphas
     are compared exactly and rounded once. ``gain`` and ``fewer`` are the risk that
     pruning a node adds, and the leaves it saves, when all corners below its alpha are
-    pruned.
+    pruned. Alphas are compared as whole numbers: shifted by so many bits that two
+    fractions of at most so many leaves are equal, or at least 1 apart.
     """
 
     def __init__(self, tree: Tree, measure: Measure) -> None:
@@ -137,8 +132,9 @@ class _Links:
             self.full_leaves[self.parent[node]] += self.full_leaves[node]
         self.gain = [0] * len(tree)
         self.fewer = [0] * len(tree)
+        self.shift = 2 * self.full_leaves[0].bit_length()
 
-    def pruned_nodes(self) -> _Corners:
+    def pruned_nodes(self) -> list[tuple[float, int]]:
         """Return the alphas of the nodes that become leaves, and these, in order."""
         useless, below = self._useless()
         # The risk and the leaves of each node when all corners below it are pruned.
@@ -155,8 +151,8 @@ class _Links:
                 gain, fewer = self.own[node] - risk[node], leaves[node] - 1
                 gain, fewer = self._dropped(gain, fewer, corners[node])
             link_alpha = self._alpha(gain, fewer)
-            if link_alpha < _NEVER and not self.is_leaf[node]:
-                heapq.heappush(corners[node], (_negated(link_alpha), node))
+            if link_alpha < math.inf and not self.is_leaf[node]:
+                heapq.heappush(corners[node], (-link_alpha, node))
                 self.gain[node], self.fewer[node] = gain, fewer
                 risk[node], leaves[node] = self.own[node], 1
             if node:
@@ -165,7 +161,8 @@ class _Links:
                 leaves[above] += leaves[node]
                 corners[above] = _joined(corners[above], corners[node])
                 corners[node] = []
-        return sorted((_negated(link_alpha), node) for link_alpha, node in corners[0])
+        ordered = sorted((-link_alpha, node) for link_alpha, node in corners[0])
+        return [(self._rounded(node), node) for _, node in ordered]
 
     def _useless(self) -> tuple[list[bool], list[bool]]:
         """Tell which subtrees are useless at any alpha, and which nodes are below them.
@@ -183,27 +180,28 @@ class _Links:
                 useless[node] = gain <= 0
         return useless, below
 
-    def _alpha(self, gain: int, fewer: int) -> _Alpha:
-        """Return the alpha at which a node becomes a leaf."""
+    def _alpha(self, gain: int, fewer: int) -> float:
+        """Return the alpha at which a node becomes a leaf, as it is compared."""
         if gain <= 0:
-            return 0.0, Fraction(0)
+            return 0
         # A single branch: pruning saves no leaf, and no alpha requires it.
-        return (gain / (fewer * self.unit), Fraction(gain, fewer)) if fewer else _NEVER
+        return (gain << self.shift) // fewer if fewer else math.inf
+
+    def _rounded(self, node: int) -> float:
+        """Return the alpha of a node that becomes a leaf."""
+        gain = self.gain[node]
+        return gain / (self.fewer[node] * self.unit) if gain > 0 else 0.0
 
     def _dropped(self, gain: int, fewer: int, corners: _Corners) -> tuple[int, int]:
         """Drop the corners above the alpha of a node, which is the first of equals.
 
         Returns its gain and its leaves relative to the remaining corners.
         """
-        while corners and self._alpha(gain, fewer) <= _negated(corners[0][0]):
+        while corners and self._alpha(gain, fewer) <= -corners[0][0]:
             node = heapq.heappop(corners)[1]
             gain += self.gain[node]
             fewer += self.fewer[node]
         return gain, fewer
-
-
-def _negated(link_alpha: _Alpha) -> _Alpha:
-    return -link_alpha[0], -link_alpha[1]
 
 
 def _joined(some: _Corners, others: _Corners) -> _Corners:
