@@ -152,7 +152,8 @@ def _case_weights(rows: Training) -> Floats:
 def is_clear(difference: Floats, share: Floats) -> bool:
     """Return whether a sum of differences exceeds its standard error.
 
-    ``share`` are the weights of the rows, relative to the largest one. Sums are exact, so that the order of rows does not matter.
+    ``share`` are the weights of the rows, relative to the largest one. Sums are exact,
+    so that the order of rows does not matter.
     """
     total = math.fsum((share * difference).tolist())
     squares = math.fsum((share * difference**2).tolist())
