@@ -42,6 +42,14 @@ std::vector<Grown> grow_records(const Problem& problem, const Impurities& impuri
     });
 }
 
+std::vector<Grown> grow_bits(const Problem& problem, const Impurities& impurities,
+                             const RootRows& root_rows, const Watch& watch, ThreadPool& pool) {
+    BitGrower::Buffers buffers;
+    return Team<BitGrower>(problem, watch, pool).grow([&](ThreadPool& sharing) {
+        return BitGrower(problem, impurities, root_rows, buffers, sharing);
+    });
+}
+
 Impurities impurities_of(const Problem& problem, double total_of_rows) {
     const bool numbers = std::any_of(problem.columns.begin(), problem.columns.end(),
                                      [](const Column& column) { return column.numeric; });
@@ -58,24 +66,15 @@ std::vector<Grown> grow_classes(const Problem& problem, double total_of_rows, co
     const Impurities impurities = impurities_of(problem, total_of_rows);
     ThreadPool pool(useful_threads(problem), problem.worth_sharing);
     std::vector<uint32_t> values;
-    if (BitGrower::suits(problem, values)) {
-        BitGrower::Buffers buffers;
-        return Team<BitGrower>(problem, watch, pool).grow([&](ThreadPool& sharing) {
-            return BitGrower(problem, impurities, values, buffers, sharing);
-        });
-    }
+    if (BitGrower::suits(problem, values))
+        return grow_bits(problem, impurities, TableRows(problem, BitLayout(values)), watch, pool);
     if (problem.weights || problem.fractions)
         return grow_records<double>(problem, impurities, watch, pool);
     return grow_records<uint32_t>(problem, impurities, watch, pool);
 }
 
-nb::object grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
-                     nb::object weights, nb::dict options, nb::object progress) {
-    Problem problem;
-    Arrays arrays;
-    Fields given("options", options);
-    read_rows(problem, arrays, columns, read_sizes(n_codes, "n_codes", 0, most_codes), labels,
-              n_classes);
+// All that is left once the rows are read; returns the weight of all of them.
+double read_class_options(Problem& problem, Arrays& arrays, nb::handle weights, Fields& given) {
     check_cells(problem);
     const double total_of_rows = read_weights(problem, arrays, weights, given);
     read_options(problem, given);
@@ -86,10 +85,96 @@ nb::object grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int6
     check_all_options(problem, given);
     check_impurities(problem, total_of_rows);
     check_fractions(problem);
+    return total_of_rows;
+}
+
+nb::object grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
+                     nb::object weights, nb::dict options, nb::object progress) {
+    Problem problem;
+    Arrays arrays;
+    Fields given("options", options);
+    read_rows(problem, arrays, columns, read_sizes(n_codes, "n_codes", 0, most_codes), labels,
+              n_classes);
+    const double total_of_rows = read_class_options(problem, arrays, weights, given);
     const auto grow = [&](const Watch& watch) {
         return grow_classes(problem, total_of_rows, watch);
     };
     return hand_over_grown(progress, size_t(n_classes), grow);
+}
+
+// ---- forests -----------------------------------------------------------------------
+
+// The rows of a forest, as bits, and how its trees are grown. Trees have the same options but for
+// the order of columns and the key of draws; each has its own bootstrap sample.
+class BitForest {
+  public:
+    // `problem` has the options, for as many rows as a tree has.
+    BitForest(Problem problem, const Table& table, const std::vector<uint32_t>& values,
+              const Span<const int64_t>& order)
+        : problem_(std::move(problem)),
+          layout_(values),
+          impurities_(impurities_of(problem_, double(problem_.n_rows))),
+          pool_(1, 0),
+          table_(table, layout_, order, pool_) {
+        for (Column& column : problem_.columns) column.codes = nullptr;  // they may be gone
+        problem_.labels = nullptr;
+    }
+
+    nb::object grow(nb::list columns, uint64_t sample_key, uint64_t draw_key,
+                    nb::object progress) const {
+        const std::vector<uint32_t> order = read_order(columns);
+        Problem problem = problem_;
+        for (size_t j = 0; j < order.size(); ++j) {
+            problem.columns[j] = problem_.columns[order[j]];
+            problem.few_values[j] = problem_.few_values[order[j]];
+            problem.positions[j] = problem_.positions[order[j]];
+        }
+        problem.draw_key = draw_key;
+        const SampleRows rows(table_, layout_.in_order_of(order), sample_key, problem.n_rows);
+        const auto grow = [&](const Watch& watch) {
+            ThreadPool alone(1, 0);
+            return grow_bits(problem, impurities_, rows, watch, alone);
+        };
+        return hand_over_grown(progress, size_t(problem.n_classes), grow);
+    }
+
+  private:
+    std::vector<uint32_t> read_order(const nb::list& columns) const {
+        const size_t n = problem_.columns.size();
+        std::vector<uint32_t> order = read_sizes(columns, "columns", 0, most_codes);
+        std::vector<bool> seen(n, false);
+        bool sound = order.size() == n;
+        for (uint32_t column : order) {
+            sound = sound && column < n && !seen[column];
+            if (sound) seen[column] = true;
+        }
+        if (!sound) refuse("columns must hold each number of a column once");
+        return order;
+    }
+
+    Problem problem_;
+    const BitLayout layout_;
+    const Impurities impurities_;
+    ThreadPool pool_;
+    const DrawnTable table_;
+};
+
+// None where rows cannot be bits. `order` has the rows that may be drawn.
+nb::object make_forest(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
+                       nb::handle order, int64_t n_drawn, nb::dict options) {
+    Problem problem;
+    Arrays arrays;
+    Fields given("options", options);
+    read_rows(problem, arrays, columns, read_sizes(n_codes, "n_codes", 0, most_codes), labels,
+              n_classes);
+    const Table table = problem;
+    check_whole("n_drawn", n_drawn, 1, int64_t(most_rows));
+    problem.n_rows = size_t(n_drawn);
+    read_class_options(problem, arrays, nb::none(), given);
+    const auto by_rank = read_ranks(arrays, order, table.n_rows);
+    std::vector<uint32_t> values;
+    if (!BitGrower::suits(problem, values)) return nb::none();
+    return nb::cast(new BitForest(std::move(problem), table, values, by_rank));
 }
 
 // Whether a table has room for all of its codes and classes: in proportion to its rows.
@@ -106,6 +191,13 @@ void bind_growing(nanobind::module_& m) {
     m.def("grow", &branchwise::grow_tree, nb::arg("columns"), nb::arg("n_codes"),
           nb::arg("labels").none(), nb::arg("n_classes"), nb::arg("weights").none(),
           nb::arg("options"), nb::arg("progress").none());
+    using branchwise::BitForest;
+    nb::class_<BitForest>(m, "BitForest")
+        .def("grow", &BitForest::grow, nb::arg("columns"), nb::arg("sample_key"),
+             nb::arg("draw_key"), nb::arg("progress").none());
+    m.def("bit_forest", &branchwise::make_forest, nb::arg("columns"), nb::arg("n_codes"),
+          nb::arg("labels").none(), nb::arg("n_classes"), nb::arg("order").none(),
+          nb::arg("n_drawn"), nb::arg("options"));
     m.def("holds", &branchwise::has_room, nb::arg("n_codes"), nb::arg("n_classes"),
           nb::arg("n_rows"));
 }

@@ -96,7 +96,7 @@ nb::object grow_number_tree(nb::list columns, nb::list n_codes, nb::handle value
         if (summarised) summarise_nodes(grown, scale, unit);
         return grown;
     };
-    return hand_over_grown(progress, summarised ? summary_width : scale.width(), grow);
+    return hand_over_grown(progress, summarised ? summary_width : scale.width(), grow, summarised);
 }
 
 }  // namespace

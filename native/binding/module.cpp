@@ -1,5 +1,6 @@
 // The extension: the borders of growing, pruning, prediction, counting, numbering, bins,
-// moments, Shapley values, samples, thresholds of one node and comparison of memory.
+// moments, Shapley values, samples, thresholds of one node, comparison of memory, and memory that
+// is kept.
 
 #include <nanobind/nanobind.h>
 
@@ -20,6 +21,7 @@ void bind_shap(nb::module_& m);
 void bind_sampling(nb::module_& m);
 void bind_buffers(nb::module_& m);
 void bind_thresholds(nb::module_& m);
+void bind_kept_memory(nb::module_& m);
 
 NB_MODULE(_native, m) {
     // A model that is alive when Python ends is no leak.
@@ -40,4 +42,5 @@ NB_MODULE(_native, m) {
     bind_sampling(m);
     bind_buffers(m);
     bind_thresholds(m);
+    bind_kept_memory(m);
 }

@@ -89,10 +89,22 @@ inline unsigned useful_threads(const Problem& problem) {
     return unsigned(std::min<size_t>(problem.n_threads, room));
 }
 
-// Grow without the GIL, and lay the tree out; `width`: the weights of a node. None where the
-// reference must grow the tree.
+// The rows that may be drawn, in the order of their ranks.
+inline Span<const int64_t> read_ranks(Arrays& arrays, nb::handle order, size_t n_rows) {
+    const auto by_rank = arrays.vector<int64_t>(order, "order");
+    if (by_rank.size() < 1 || by_rank.size() > n_rows)
+        refuse("order must have between 1 and n_rows entries");
+    bool sound = true;
+    for (int64_t row : by_rank) sound &= row >= 0 && size_t(row) < n_rows;
+    if (!sound) refuse("order must hold numbers of rows");
+    return by_rank;
+}
+
+// Grow without the GIL, and lay the tree out; `width`: the weights of a node, which may be weight,
+// mean and deviation. None where the reference must grow the tree.
 template <typename Grow>
-nb::object hand_over_grown(const nb::object& progress, size_t width, const Grow& grow) {
+nb::object hand_over_grown(const nb::object& progress, size_t width, const Grow& grow,
+                           bool summarised = false) {
     PythonInterruptCheck python(progress);
     const Watch watch = std::ref(python);
     std::unique_ptr<TreeArrays> tree;
@@ -100,7 +112,7 @@ nb::object hand_over_grown(const nb::object& progress, size_t width, const Grow&
         ReleasedGil released;
         std::vector<Grown> grown = grow(watch);
         if (!python.interrupted())
-            tree = std::make_unique<TreeArrays>(in_levels(std::move(grown), width));
+            tree = std::make_unique<TreeArrays>(in_levels(std::move(grown), width, summarised));
         if (tree) watch(tree->n_nodes());
     } catch (const Undecided&) {
         return nb::none();

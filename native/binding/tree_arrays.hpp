@@ -315,11 +315,15 @@ inline nb::dict hand_over(TreeArrays&& tree) {
     });
     arrays["weights"] = own(std::move(tree.weights), n, tree.width);
     arrays["cases"] = own(std::move(tree.cases), n);
-    if (tree.n_surrogates.empty()) return arrays;
     const auto give = [&](const char* name, auto& array) {
         const size_t length = array.size();
         arrays[name] = own(std::move(array), length);
     };
+    if (!tree.mean.empty()) {
+        give("mean", tree.mean);
+        give("deviation", tree.deviation);
+    }
+    if (tree.n_surrogates.empty()) return arrays;
     give("n_surrogates", tree.n_surrogates);
     give("surrogate_column", tree.surrogate_column);
     give("surrogate_threshold", tree.surrogate_threshold);

@@ -1,4 +1,4 @@
-// A large node shared out: threads make, count and move pieces of its rows.
+// A large node shared out: threads count and move pieces of its rows.
 //
 // Counts of pieces add up, and where the rows of a piece go follows from the counts of
 // those before it. So every row goes where one thread would put it.
@@ -92,64 +92,6 @@ class Pieces {
     size_t stride_ = 0;
     std::vector<Piece> pieces_;
     std::vector<uint32_t> lines_;  // counts of each piece
-};
-
-// Makes the rows of the root from codes, sorted by class.
-class RootRows {
-  public:
-    RootRows(const Problem& problem, const BitLayout& layout, ThreadPool& pool)
-        : problem_(problem), layout_(layout), pool_(pool), classes_(size_t(problem.n_classes)) {}
-
-    // Returns the number of rows of each class.
-    std::vector<uint32_t> make(uint64_t* out) {
-        const size_t work = problem_.n_rows * layout_.n_words();
-        const size_t n_pieces = pool_.pieces(work);
-        const auto start = [&](size_t piece) { return problem_.n_rows * piece / n_pieces; };
-        std::vector<std::vector<size_t>> next(n_pieces);  // places of the next rows, by class
-        pool_.each(n_pieces, work,
-                   [&](size_t k, unsigned) { next[k] = count_labels(start(k), start(k + 1)); });
-        std::vector<uint32_t> sizes(classes_);
-        size_t place = 0;
-        for (size_t c = 0; c < classes_; ++c) {
-            const size_t first = place;
-            for (auto& places : next) place += std::exchange(places[c], place);
-            sizes[c] = uint32_t(place - first);
-        }
-        pool_.each(n_pieces, work, [&](size_t k, unsigned) {
-            make_piece(start(k), start(k + 1), std::move(next[k]), out);
-        });
-        return sizes;
-    }
-
-  private:
-    // Four counters for each class, so that a row need not wait for the one before it.
-    std::vector<size_t> count_labels(size_t first, size_t last) const {
-        std::vector<size_t> sizes(classes_ * 4, 0);
-        for (size_t row = first; row < last; ++row)
-            ++sizes[row % 4 * classes_ + problem_.labels[row]];
-        for (size_t c = 0; c < classes_; ++c)
-            for (size_t k = 1; k < 4; ++k) sizes[c] += sizes[k * classes_ + c];
-        sizes.resize(classes_);
-        return sizes;
-    }
-
-    void make_piece(size_t first, size_t last, std::vector<size_t> next, uint64_t* out) const {
-        const size_t stride = layout_.n_pairs() * 2;
-        RowMaker maker(problem_, layout_);
-        std::vector<uint64_t> words(RowMaker::block * stride);
-        for (size_t start = first; start < last; start += RowMaker::block) {
-            const size_t n = std::min(RowMaker::block, last - start);
-            maker.make(start, n, words.data());
-            for (size_t i = 0; i < n; ++i)
-                copy_row(&words[i * stride], out + next[problem_.labels[start + i]]++ * stride,
-                         stride);
-        }
-    }
-
-    const Problem& problem_;
-    const BitLayout& layout_;
-    ThreadPool& pool_;
-    const size_t classes_;
 };
 
 }  // namespace branchwise

@@ -59,6 +59,17 @@ class BitLayout {
         mark_highest_bits();
     }
 
+    // The same bits, where columns are numbered in another order.
+    BitLayout in_order_of(const std::vector<uint32_t>& order) const {
+        BitLayout other = *this;
+        for (size_t j = 0; j < order.size(); ++j) {
+            other.fields_[j] = fields_[order[j]];
+            other.in_order_ = other.in_order_ && order[j] == j;
+        }
+        other.mark_highest_bits();
+        return other;
+    }
+
     const std::vector<Field>& fields() const { return fields_; }
     const Field& operator[](size_t column) const { return fields_[column]; }
     size_t n_columns() const { return fields_.size(); }
@@ -166,7 +177,7 @@ class RowMaker {
   public:
     static constexpr size_t block = 512;
 
-    RowMaker(const Problem& problem, const BitLayout& layout) : problem_(problem), layout_(layout) {
+    RowMaker(const Table& table, const BitLayout& layout) : table_(table), layout_(layout) {
         for (size_t j = 0; j < layout.n_columns(); ++j) {
             const Field& field = layout[j];
             if (field.values < 2) continue;
@@ -214,7 +225,7 @@ class RowMaker {
     };
 
     const uint8_t* codes_of(size_t j) const {
-        return static_cast<const uint8_t*>(problem_.columns[j].codes);
+        return static_cast<const uint8_t*>(table_.columns[j].codes);
     }
 
     void add_lookups(size_t j, const Field& field) {
@@ -263,7 +274,7 @@ class RowMaker {
     alignas(16) uint8_t bytes_[16][block];
 #endif
 
-    const Problem& problem_;
+    const Table& table_;
     const BitLayout& layout_;
     std::vector<Lookup> lookups_;
     std::vector<size_t> shifted_;

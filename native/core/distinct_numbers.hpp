@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/memory.hpp"
+#include "core/kept_memory.hpp"
 
 namespace branchwise {
 
@@ -16,7 +16,7 @@ class DistinctNumbers {
     explicit DistinctNumbers(std::vector<double> numbers) : numbers_(std::move(numbers)) {}
 
     // The numbers of these rows of a table: half the memory, where all rows differ.
-    DistinctNumbers(const double* column, Array<uint32_t> rows)
+    DistinctNumbers(const double* column, Scratch<uint32_t> rows)
         : column_(column), rows_(std::move(rows)) {}
 
     size_t size() const { return column_ ? rows_.size() : numbers_.size(); }
@@ -28,7 +28,7 @@ class DistinctNumbers {
   private:
     std::vector<double> numbers_;
     const double* column_ = nullptr;
-    Array<uint32_t> rows_;
+    Scratch<uint32_t> rows_;
 };
 
 }  // namespace branchwise

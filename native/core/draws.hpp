@@ -22,6 +22,12 @@ inline uint64_t draw(uint64_t key, uint64_t counter) {
 // The key of a child, from that of its parent.
 inline uint64_t child_key(uint64_t key, size_t branch) { return draw(key ^ draw_child, branch); }
 
+// Which of n a random number means: a share of n, rounded down. A share is at most 1 - 2^-53;
+// signed numbers are converted in one instruction.
+inline size_t chosen_of(uint64_t number, double n) {
+    return size_t(int64_t(double(int64_t(number >> 11)) * 0x1p-53 * n));
+}
+
 // The batches of columns of one node after the other.
 class ColumnDraws {
   public:

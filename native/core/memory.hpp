@@ -14,6 +14,25 @@
 
 namespace branchwise {
 
+constexpr size_t large_page = size_t(1) << 21;
+
+inline void* take_memory(size_t bytes) {
+#if defined(__linux__)
+    if (bytes >= large_page) {  // begins with a page
+        void* memory = nullptr;
+        if (posix_memalign(&memory, large_page, bytes)) throw std::bad_alloc();
+        // Advice: it may be ignored. The end, less than a page, is left in small ones.
+        madvise(memory, bytes / large_page * large_page, MADV_HUGEPAGE);
+        return memory;
+    }
+#endif
+    void* memory = std::malloc(bytes);
+    if (!memory) throw std::bad_alloc();
+    return memory;
+}
+
+inline void give_memory(void* memory) { std::free(memory); }
+
 template <typename T>
 struct LargePages {
     using value_type = T;
@@ -22,22 +41,9 @@ struct LargePages {
     template <typename U>
     LargePages(const LargePages<U>&) {}
 
-    T* allocate(size_t n) {
-#if defined(__linux__)
-        if (n * sizeof(T) >= large) {
-            void* memory = nullptr;
-            if (posix_memalign(&memory, page, n * sizeof(T))) throw std::bad_alloc();
-            // Advice: it may be ignored. The end, less than a page, is left in small ones.
-            madvise(memory, n * sizeof(T) / page * page, MADV_HUGEPAGE);
-            return static_cast<T*>(memory);
-        }
-#endif
-        void* memory = std::malloc(n * sizeof(T));
-        if (!memory) throw std::bad_alloc();
-        return static_cast<T*>(memory);
-    }
+    T* allocate(size_t n) { return static_cast<T*>(take_memory(n * sizeof(T))); }
 
-    void deallocate(T* memory, size_t) { std::free(memory); }
+    void deallocate(T* memory, size_t) { give_memory(memory); }
 
     // Elements are not set to zero when an array is made to be filled.
     template <typename U>
@@ -51,9 +57,6 @@ struct LargePages {
 
     bool operator==(const LargePages&) const { return true; }
     bool operator!=(const LargePages&) const { return false; }
-
-    static constexpr size_t page = size_t(1) << 21;
-    static constexpr size_t large = page;  // bytes of an array that begins with a page
 };
 
 template <typename T>
@@ -61,12 +64,13 @@ using Array = std::vector<T, LargePages<T>>;
 
 // Give the memory of some elements of a large array back: they are not read before they are written
 // again. `begin` is at the beginning of a page of the system, none of which is larger than these.
-template <typename T>
-void give_back(Array<T>& array, size_t begin, size_t end) {
+template <typename Elements>
+void give_back(Elements& array, size_t begin, size_t end) {
 #if defined(__linux__)
     constexpr size_t pages = size_t(1) << 16;
-    if (array.size() * sizeof(T) >= LargePages<T>::large)
-        madvise(array.data() + begin, (end - begin) * sizeof(T) / pages * pages, MADV_DONTNEED);
+    constexpr size_t width = sizeof(typename Elements::value_type);
+    if (array.size() * width >= large_page)
+        madvise(array.data() + begin, (end - begin) * width / pages * pages, MADV_DONTNEED);
 #else
     (void)array, (void)begin, (void)end;
 #endif
@@ -74,8 +78,8 @@ void give_back(Array<T>& array, size_t begin, size_t end) {
 
 // The same for what nodes of so many rows leave behind; smaller ones are too many.
 constexpr size_t many_rows = size_t(1) << 17;
-template <typename T>
-void give_back_scratch(Array<T>& array, size_t n_rows) {
+template <typename Elements>
+void give_back_scratch(Elements& array, size_t n_rows) {
     if (n_rows >= many_rows) give_back(array, 0, array.size());
 }
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/constants.hpp"
-#include "core/memory.hpp"
+#include "core/kept_memory.hpp"
 
 namespace branchwise {
 
@@ -56,6 +56,7 @@ struct TreeArrays : TreeLayout<Array<int64_t>, Array<double>> {
     Array<double> weights;  // weights[node * width + k]: class weights, or moments
     Array<double> cases;
     size_t width;
+    Array<double> mean, deviation;  // if there are no moments
 
     // Surrogate splits, if there are any.
     Array<int64_t> n_surrogates, surrogate_column, surrogate_n_codes, surrogate_codes;
@@ -80,6 +81,11 @@ struct TreeArrays : TreeLayout<Array<int64_t>, Array<double>> {
     }
     void write_weights(size_t node, const double* of_node) {
         for (size_t k = 0; k < width; ++k) weights[node * width + k] = of_node[k];
+    }
+    void write_summary(size_t node, const double* of_node) {
+        weights[node] = of_node[0];
+        mean[node] = of_node[1];
+        deviation[node] = of_node[2];
     }
 
     // The codes that lead to a node.
@@ -121,8 +127,8 @@ struct Surrogate {
 // Nodes in the order of creation, siblings contiguous; weights[node * width + k].
 // Subtrees that another thread has grown are in a Grown of its own.
 struct Grown {
-    Array<Node> nodes;
-    Array<double> weights;
+    Scratch<Node> nodes;
+    Scratch<double> weights;
     std::vector<uint32_t> grouped;                                      // codes, group by group
     std::vector<size_t> starts_of_groups{0};                            // and where each begins
     std::vector<std::pair<size_t, std::vector<Surrogate>>> surrogates;  // of some nodes
@@ -165,7 +171,7 @@ struct GrownAt {
 
 // The surrogates of nodes in this order.
 inline void write_surrogates(TreeArrays& tree, const std::vector<Grown>& grown,
-                             const Array<GrownAt>& order) {
+                             const Scratch<GrownAt>& order) {
     std::vector<std::vector<const std::vector<Surrogate>*>> of_node;
     bool any = false;
     for (const Grown& part : grown) {
@@ -190,21 +196,33 @@ inline void write_surrogates(TreeArrays& tree, const std::vector<Grown>& grown,
     }
 }
 
+// The codes that lead to nodes, all together: memory for more would be cleared for nothing.
+inline size_t n_codes_of(const Grown& part) {
+    size_t n = part.grouped.size();
+    for (const Node& node : part.nodes) n += size_t(node.code >= 0) + 2 * (node.code == both_sides);
+    return n;
+}
+
+// Weight, mean and deviation of a node.
+constexpr size_t summary_width = 3;
+
 // Number the nodes level by level. The first of `grown` has the root; the others are grafted.
 // Nodes and weights are given back as soon as they are written: a tree may take more memory than
-// the rows that it is grown from.
-inline TreeArrays in_levels(std::vector<Grown>&& grown, size_t width) {
+// the rows that it is grown from. If `summarised`, nodes have weight, mean and deviation.
+inline TreeArrays in_levels(std::vector<Grown>&& grown, size_t width, bool summarised) {
     size_t n = 0;
-    size_t grouped = 0;
+    size_t n_codes = 0;
     for (const Grown& part : grown) {
         n += part.nodes.size();
-        grouped += part.grouped.size();
+        n_codes += n_codes_of(part);
     }
     if (grown.size() > 1)  // a grafted node is its subtree's root as well
         for (const Node& node : grown[0].nodes) n -= node.is_graft();
-    TreeArrays tree(n, width, 2 * n + grouped);
+    TreeArrays tree(n, summarised ? 1 : width, n_codes);
+    if (summarised)
+        for (auto* array : {&tree.mean, &tree.deviation}) array->resize(n);
     constexpr size_t ahead = 16;
-    Array<GrownAt> order(n);
+    Scratch<GrownAt> order(n);
     order[0] = {0, 0};
     size_t known = 1;
     for (size_t i = 0; i < n; ++i) {
@@ -231,13 +249,16 @@ inline TreeArrays in_levels(std::vector<Grown>&& grown, size_t width) {
         }
     }
     write_surrogates(tree, grown, order);
-    for (Grown& part : grown) Array<Node>().swap(part.nodes);
+    for (Grown& part : grown) Scratch<Node>().swap(part.nodes);
     for (size_t i = 0; i < n; ++i) {
         const auto weights_of = [&](const GrownAt& at) {
             return &grown[size_t(at.part)].weights[at.node * width];
         };
         if (i + ahead < n) __builtin_prefetch(weights_of(order[i + ahead]));
-        tree.write_weights(i, weights_of(order[i]));
+        if (summarised)
+            tree.write_summary(i, weights_of(order[i]));
+        else
+            tree.write_weights(i, weights_of(order[i]));
     }
     return tree;
 }

@@ -131,7 +131,7 @@ class Mover {
             if (records_.is_list((*job.alive)[i]))
                 move_ranked(job, records_.slot((*job.alive)[i]), children, beside_[member]);
         });
-        for (Array<Ranked>& beside : beside_) give_back_scratch(beside, job.n);
+        for (Scratch<Ranked>& beside : beside_) give_back_scratch(beside, job.n);
     }
 
   private:
@@ -265,11 +265,11 @@ class Mover {
     // In place, the first of the open children is written over what has been read, and the others
     // beside the list until all has been.
     void move_ranked(const RecordJob& job, size_t slot, std::vector<RecordJob>& children,
-                     Array<Ranked>& beside) const {
+                     Scratch<Ranked>& beside) const {
         Ranked nobodys;
         std::vector<ListDestination> out(children.size() + 1, {&nobodys, 0});
         const bool in_place = records_.lists_in_place();
-        if (in_place && beside.size() < job.n) Array<Ranked>(job.n).swap(beside);
+        if (in_place && beside.size() < job.n) Scratch<Ranked>(job.n).swap(beside);
         const auto first_written = [&](const RecordJob& child) {
             return in_place && child.lists > job.lists ? beside.data() + (child.lists - job.lists)
                                                        : records_.ranked(child, slot);
@@ -341,7 +341,7 @@ class Mover {
     ThreadPool& pool_;
 
     std::vector<uint8_t> nobodys_;       // where records of leaves go
-    std::vector<Array<Ranked>> beside_;  // one for each thread
+    std::vector<Scratch<Ranked>> beside_;  // one for each thread
 
     // Scratch, kept between nodes.
     std::vector<uint32_t> branch_;      // of every record

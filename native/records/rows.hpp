@@ -199,8 +199,8 @@ struct RecordLayout {
 // Two buffers of records and, for every numeric column that is a list, one or two of entries.
 struct Arena {
     size_t capacity;
-    Array<uint8_t> records[2];
-    std::vector<Array<Ranked>> lists[2];
+    Scratch<uint8_t> records[2];
+    std::vector<Scratch<Ranked>> lists[2];
 
     Arena(size_t rows, size_t record_size) : capacity(rows) {
         for (auto& side : records) side.resize(rows * record_size);

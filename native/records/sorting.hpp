@@ -90,7 +90,7 @@ struct Ranked {
 
 // The known numbers of a column in ascending order.
 struct SortedList {
-    Array<Ranked> entries;  // with room for those of all nodes
+    Scratch<Ranked> entries;  // with room for those of all nodes
     size_t n = 0;
 };
 
@@ -130,7 +130,7 @@ class NumberSorter {
                 values[entry[i].rank] = number_of(keyed_[i].key);
             return DistinctNumbers(std::move(values));
         }
-        Array<uint32_t> row_of_rank(n_values);
+        Scratch<uint32_t> row_of_rank(n_values);
         for (size_t i = 0; i < keyed_.size(); ++i)
             row_of_rank[entry[i].rank] = rows[entry[i].place];
         return {numbers, std::move(row_of_rank)};
@@ -149,7 +149,7 @@ class NumberSorter {
     // Up to so many numbers are listed: the memory is little, and a number is one load.
     static constexpr size_t most_listed = size_t(1) << 18;
 
-    Array<Numbered> keyed_, other_;
+    Scratch<Numbered> keyed_, other_;
 };
 
 // The distinct ones among the known numbers of some rows, if they are few: then they need not be

@@ -371,10 +371,9 @@ inline void add_up_squares(std::vector<Grown>& grown, const NumberScale& scale) 
 }
 
 // The weight, mean and deviation of nodes instead of their moments, times 2^unit.
-constexpr size_t summary_width = 3;
 inline void summarise_nodes(std::vector<Grown>& grown, const NumberScale& scale, int unit) {
     for (Grown& part : grown) {
-        Array<double> summaries(part.nodes.size() * summary_width);
+        Scratch<double> summaries(part.nodes.size() * summary_width);
         double* to = summaries.data();
         for (size_t node = 0; node < part.nodes.size(); ++node, to += summary_width) {
             const double* const moments = &part.weights[node * scale.width()];

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -55,6 +56,27 @@ def _say_once() -> None:
         BranchwiseWarning,
         stacklevel=2,
     )
+
+
+class KeptMemory:
+    """Memory that the trees of a forest are grown in, one after the other."""
+
+    def __init__(self) -> None:
+        self._free: list[Any] = []
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Let what this thread grows have memory of the trees before."""
+        if not available():
+            yield
+            return
+        try:
+            memory = self._free.pop()
+        except IndexError:  # other threads have what there is
+            memory = extension().KeptMemory()
+        with memory:
+            yield
+        self._free.append(memory)
 
 
 def plain_array(array: NDArray[Any]) -> NDArray[Any]:

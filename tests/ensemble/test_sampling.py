@@ -39,8 +39,8 @@ def test_rows_of_bootstrap(n_rows, max_samples, weighted):
         ("order", None),
     ],
 )
-def test_arguments_of_bootstrap_rows(name, value):
+def test_arguments_of_bootstrap_times(name, value):
     given = {"key": 5, "n_drawn": 4, "order": np.arange(3), "n_rows": 3}
-    extension().bootstrap_rows(**given)
+    extension().bootstrap_times(**given)
     with pytest.raises((ValueError, TypeError), match=name):
-        extension().bootstrap_rows(**given | {name: value})
+        extension().bootstrap_times(**given | {name: value})

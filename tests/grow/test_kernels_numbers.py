@@ -272,7 +272,8 @@ def test_the_border_takes_good_arrays():
     tree = _native.grow_numbers(**growth())
     assert tree["weights"].shape == (5, 3)
     tree = _native.grow_numbers(**growth(summarised=True, unit=1))
-    np.testing.assert_array_equal(tree["weights"][0, :2], [4, 0.375])
+    assert tree["weights"][0] == 4
+    assert tree["mean"][0] == 0.375
     often = np.array([1, 2, 1, 255], dtype=np.uint8)
     tree = _native.grow_numbers(
         **growth(times=often, sum_exponents=[-40.0], square_exponents=[-40.0])

@@ -14,7 +14,7 @@ from branchwise.data.weights import weigh
 from branchwise.engines.memory import Training
 from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.ensemble import forest
-from branchwise.ensemble.sampling import distinct_rows
+from branchwise.ensemble.sampling import Samples
 from branchwise.grow import native_kernel as native
 from branchwise.grow.draws import ColumnDraws, tree_key
 from branchwise.grow.grow import grow
@@ -136,12 +136,17 @@ def test_same_forest_from_repeated_rows(settings, monkeypatch):
     assert forests[0] == forests[1]
 
 
-def test_rows_that_are_drawn_too_often_are_repeated():
-    rows, times = distinct_rows(np.array([0, 0, 2, 5, 5, 5]))
+def test_rows_that_are_drawn_too_often_are_repeated(monkeypatch):
+    X, y = table(6)
+    samples = RandomForestRegressor(n_estimators=1).fit(X, y).model_.samples
+    often = np.array([2, 0, 1, 0, 0, 3])
+    monkeypatch.setattr(Samples, "times", lambda *_: often)
+    rows, times = samples.distinct_rows(0)
     assert rows.tolist() == [0, 2, 5]
     assert times is not None
     assert times.tolist() == [2, 1, 3]
-    rows, times = distinct_rows(np.repeat([1, 4], [256, 1]))
+    often[[0, 2, 5]] = 256, 1, 0
+    rows, times = samples.distinct_rows(0)
     assert len(rows) == 257
     assert times is None
 

@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from branchwise.data.arrays import Ints
 from branchwise.data.bins import Edges
+from branchwise.data.weights import WeightGrid, unit_grid
 from branchwise.engines.base import Plan
 from branchwise.engines.chunk import Chunk
 from branchwise.engines.level_engine import RemoteRows
 from branchwise.engines.memory import Training
 from branchwise.engines.subsamples import MOST_SAMPLES, RowSampler, sampled_rows
-from branchwise.ensemble.sampling import Samples, Subsamples, distinct_rows, times_drawn
+from branchwise.ensemble.sampling import (
+    Samples,
+    Subsamples,
+    sample_key,
+    times_drawn,
+)
 from branchwise.errors import ParameterError
 from branchwise.grow.draws import ColumnDraws, Keys, column_order, tree_key
 from branchwise.grow.grow import Progress
+from branchwise.grow.native_kernel import BitForest, holds
+from branchwise.native import KeptMemory
 from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.threads import as_done
 from branchwise.train.train import (
+    completed,
     counts_times,
+    finished,
     grown_from_bins,
     in_bins,
     is_native,
+    is_pruned,
 )
 from branchwise.tree.tree import Tree
 
@@ -50,24 +61,30 @@ def grow_trees(
         training, training.grid(recipe.tree), recipe.tree, native, threads
     )
     with_times = counts_times(training, recipe.tree)
-    stopping = threading.Event()
+    bits = _bits_of(samples, binned, edges) if native else None
+    memory, stopping = KeptMemory(), threading.Event()
 
     def go_on(_: int) -> None:
         if stopping.is_set():
             raise _StoppedError
 
     def grow_one(tree: int) -> Tree:
-        rows, cells = training, binned
-        if not samples.takes_all or not training.counted.all():
-            some, times = samples.rows(tree), None
-            if with_times:
-                some, times = distinct_rows(some)
-            rows = training.take(some, times)
-            cells = rows if binned is training else binned.take(some, times)
-        weighed = samples.balanced(rows)
-        cells = replace(cells, weights=weighed.weights, cache=None)
         watch = None if threads == 1 else go_on
-        return _grown(recipe, tree, weighed, cells, edges, watch)
+        with memory.in_use():
+            if bits is not None:
+                return bits.tree(tree, watch)
+            rows, cells = training, binned
+            if not samples.takes_all or not training.counted.all():
+                some, times = (
+                    samples.distinct_rows(tree)
+                    if with_times
+                    else (samples.rows(tree), None)
+                )
+                rows = training.take(some, times)
+                cells = rows if binned is training else binned.take(some, times)
+            weighed = samples.balanced(rows)
+            cells = replace(cells, weights=weighed.weights, cache=None)
+            return _grown(recipe, tree, weighed, cells, edges, watch)
 
     trees: list[Tree | None] = [None] * len(numbers)
     jobs = as_done(grow_one, numbers, threads, stopping.set)
@@ -87,7 +104,22 @@ def _grown(
     watch: Progress | None,
 ) -> Tree:
     """Grow one tree from its sample, with its own draws of columns."""
-    n_columns = len(rows.columns)
+    drawn, order = _draws_of(recipe, tree, len(rows.columns))
+    grown = grown_from_bins(
+        rows.in_order(order),
+        binned.in_order(order),
+        {at: edges[old] for at, old in enumerate(order.tolist()) if old in edges},
+        recipe.tree,
+        drawn,
+        watch,
+    )
+    return grown.with_columns(order)
+
+
+def _draws_of(
+    recipe: EnsembleRecipe, tree: int, n_columns: int
+) -> tuple[ColumnDraws | None, Ints]:
+    """Return how columns are drawn in a tree, if they are, and their order there."""
     key = tree_key(recipe.random_state, tree)
     max_features = min(recipe.columns_drawn(n_columns), n_columns)
     drawn = None
@@ -98,15 +130,51 @@ def _grown(
     order = np.arange(n_columns)
     if recipe.max_features is not None:
         order = column_order(key, n_columns)
-    grown = grown_from_bins(
-        rows.in_order(order),
-        binned.in_order(order),
-        {at: edges[old] for at, old in enumerate(order.tolist()) if old in edges},
-        recipe.tree,
-        drawn,
-        watch,
-    )
-    return grown.with_columns(order)
+    return drawn, order
+
+
+@dataclass(frozen=True)
+class _SharedBits:
+    """Rows of a table as bits; what a tree has drawn of them is never copied out."""
+
+    samples: Samples
+    grid: WeightGrid
+    forest: BitForest
+
+    def tree(self, tree: int, watch: Progress | None) -> Tree:
+        """Grow one tree from its sample."""
+        training, recipe = self.samples.training, self.samples.recipe
+        drawn, order = _draws_of(recipe, tree, len(training.columns))
+        key = int(sample_key(recipe, tree)[0])
+        draw_key = 0 if drawn is None else drawn.key
+        grown = self.forest.tree(order, key, draw_key, watch)
+        grown = finished(grown, None, self.grid)
+        tree_ = completed(grown, {}, training, self.grid, recipe.tree)
+        return tree_.with_columns(order)
+
+
+def _bits_of(samples: Samples, binned: Training, edges: Edges) -> _SharedBits | None:
+    """Return the rows as bits, if they are classes without weights and all categories.
+
+    Trees that are pruned, and classes that are weighed by sample, need rows.
+    """
+    recipe, training = samples.recipe, samples.training
+    if (
+        not recipe.bootstrap
+        or recipe.balanced_subsample
+        or not training.n_classes
+        or training.weights is not None
+        or edges
+        or is_pruned(recipe.tree)
+        or not holds(training.columns, training.n_classes, samples.n_drawn)
+    ):
+        return None
+    grid = unit_grid(samples.n_drawn, training.grid(recipe.tree).fractions)
+    drawn, _ = _draws_of(recipe, 0, len(training.columns))
+    labels = training.target.astype(np.intp)
+    table = binned.columns, binned.data, labels, training.n_classes
+    forest = BitForest.of(*table, samples.order, grid, recipe.tree, drawn)
+    return None if forest is None else _SharedBits(samples, grid, forest)
 
 
 def grow_share(samples: Samples, numbers: Sequence[int]) -> list[Tree]:
@@ -164,7 +232,7 @@ def _grown_from_files(
     threads: int,
 ) -> Iterator[tuple[int, Tree]]:
     """Yield trees with their positions among the numbers, as they are grown."""
-    recipe, stopping = samples.recipe, threading.Event()
+    recipe, memory, stopping = samples.recipe, KeptMemory(), threading.Event()
 
     def go_on(_: int) -> None:
         if stopping.is_set():
@@ -181,6 +249,7 @@ def _grown_from_files(
         rows = samples.balanced(rows)
         binned = replace(binned, weights=rows.weights)
         watch = None if threads == 1 else go_on
-        return _grown(recipe, tree, rows, binned, plan.edges, watch)
+        with memory.in_use():
+            return _grown(recipe, tree, rows, binned, plan.edges, watch)
 
     return as_done(grow_one, numbers, threads, stopping.set)

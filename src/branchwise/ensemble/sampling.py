@@ -52,7 +52,14 @@ class Samples:
 
     def times(self, tree: int) -> Ints:
         """Return how often each row is in the sample of a tree."""
-        times = np.zeros(self.training.data.n_rows, dtype=np.intp)
+        n_rows = self.training.data.n_rows
+        if self.recipe.bootstrap and available():
+            key = int(sample_key(self.recipe, tree)[0])
+            drawn: Ints = extension().bootstrap_times(
+                key, self.n_drawn, self.order, n_rows
+            )
+            return drawn
+        times = np.zeros(n_rows, dtype=np.intp)
         times[self.order] = self._times_by_rank(tree)
         return times
 
@@ -73,20 +80,24 @@ class Samples:
 
     def rows(self, tree: int) -> Ints:
         """Return the rows of a sample in order, repeated as often as they are in it."""
-        if self.recipe.bootstrap and available():
-            key = int(sample_key(self.recipe, tree)[0])
-            n_rows = self.training.data.n_rows
-            rows: Ints = extension().bootstrap_rows(
-                key, self.n_drawn, self.order, n_rows
-            )
-            return rows
         times = self.times(tree)
         return np.repeat(np.arange(len(times)), times)
+
+    def distinct_rows(self, tree: int) -> tuple[Ints, NDArray[np.uint8] | None]:
+        """Return the rows of a sample in order, and how often each is in it.
+
+        Where one is there too often, rows are repeated, and count once each.
+        """
+        times = self.times(tree)
+        if times.max() > np.iinfo(np.uint8).max:
+            return np.repeat(np.arange(len(times)), times), None
+        rows = np.flatnonzero(times)
+        return rows, times[rows].astype(np.uint8)
 
     def out_of_bag(self, tree: int) -> NDArray[np.bool_]:
         """Tell which rows that count are not in the sample of a tree."""
         result = np.zeros(self.training.data.n_rows, dtype=bool)
-        result[self.order] = self._times_by_rank(tree) == 0
+        result[self.order] = self.times(tree)[self.order] == 0
         return result
 
     def balanced(self, training: Training) -> Training:
@@ -98,18 +109,6 @@ class Samples:
             training.weights, "balanced", None, classes, training.target.astype(np.intp)
         )
         return replace(training, weights=weights)
-
-
-def distinct_rows(rows: Ints) -> tuple[Ints, NDArray[np.uint8] | None]:
-    """Return the distinct ones of rows in order, and how often each is among them.
-
-    Where one is there too often, all rows are returned, which count once each.
-    """
-    last = np.flatnonzero(np.diff(rows, append=-1))
-    times = np.diff(last, prepend=-1)
-    if times.max() > np.iinfo(np.uint8).max:
-        return rows, None
-    return rows[last], times.astype(np.uint8)
 
 
 def sample_key(recipe: EnsembleRecipe, tree: int) -> Keys:

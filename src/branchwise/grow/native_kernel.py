@@ -136,19 +136,58 @@ def grow_native(
     None if a p-value is so close to its limit that only the reference can tell.
     """
     table = _Searched.of(columns, data, recipe)
-    options = {
-        **_options(table.columns, grid, recipe, n_threads, drawn),
-        "min_gain": float(recipe.min_gain),
-        "bits": ImpuritySums64(grid.total, grid.whole, table=False).bits,
-        "total": float(grid.total),
-        "whole": grid.whole,
-    }
     arrays = extension().grow(
         **table_arguments(table.columns, table.data, labels, n_classes, grid),
-        options=options,
+        options=_class_options(table.columns, grid, recipe, n_threads, drawn),
         progress=progress,
     )
     return None if arrays is None else table.tree(arrays)
+
+
+class BitForest:
+    """A table as bits, from which the trees of a forest are grown."""
+
+    def __init__(self, forest: Any) -> None:
+        self._forest = forest
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[Column],
+        data: Columns,
+        labels: Ints,
+        n_classes: int,
+        order: Ints,
+        grid: WeightGrid,
+        recipe: Recipe,
+        drawn: ColumnDraws | None,
+    ) -> BitForest | None:
+        """Return the table; None where its rows cannot be bits.
+
+        ``order`` has the rows by rank, and ``grid`` is that of a sample.
+        """
+        if splits_by_rank(columns, recipe):
+            return None
+        table = table_arguments(columns, data, labels, n_classes, grid)
+        del table["weights"]
+        forest = extension().bit_forest(
+            **table,
+            order=plain_array(order),
+            n_drawn=int(grid.n_cases),
+            options=_class_options(columns, grid, recipe, 1, drawn),
+        )
+        return None if forest is None else cls(forest)
+
+    def tree(
+        self,
+        columns: Ints,
+        sample_key: int,
+        draw_key: int,
+        progress: Callable[[int], None] | None,
+    ) -> Tree:
+        """Grow a tree from a bootstrap sample, with the columns in this order."""
+        arrays = self._forest.grow(columns.tolist(), sample_key, draw_key, progress)
+        return Tree(**arrays)
 
 
 def grow_numbers(
@@ -189,10 +228,6 @@ def grow_numbers(
         options=options,
         progress=progress,
     )
-    if arrays is not None and summarised:
-        weights, mean, deviation = np.ascontiguousarray(arrays["weights"].T)
-        arrays |= {"weights": weights[:, np.newaxis]}
-        arrays |= {"mean": mean, "deviation": deviation}
     return None if arrays is None else table.tree(arrays)
 
 
@@ -215,6 +250,22 @@ def _limbs(scale: Scale) -> dict[str, list[float]]:
     return {
         "sum_exponents": [float(exponent) for exponent in scale.sums.exponents],
         "square_exponents": [float(exponent) for exponent in scale.squares.exponents],
+    }
+
+
+def _class_options(
+    columns: Sequence[Column],
+    grid: WeightGrid,
+    recipe: Recipe,
+    n_threads: int,
+    drawn: ColumnDraws | None,
+) -> dict[str, Any]:
+    return {
+        **_options(columns, grid, recipe, n_threads, drawn),
+        "min_gain": float(recipe.min_gain),
+        "bits": ImpuritySums64(grid.total, grid.whole, table=False).bits,
+        "total": float(grid.total),
+        "whole": grid.whole,
     }
 
 

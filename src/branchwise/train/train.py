@@ -161,7 +161,7 @@ def grown(
             grid.total if recipe.weights_are_cases else grid.n_cases,
             lambda recipe: _whole(rows, grid, recipe, threads, progress),
         )
-    return _completed(tree, edges, training, grid, recipe, costs)
+    return completed(tree, edges, training, grid, recipe, costs)
 
 
 def grown_from_bins(
@@ -180,10 +180,10 @@ def grown_from_bins(
     """
     grid = training.grid(recipe)
     tree = _whole(binned, grid, recipe, threads, progress, drawn)
-    return _completed(tree, edges, training, grid, recipe)
+    return completed(tree, edges, training, grid, recipe)
 
 
-def _completed(
+def completed(
     tree: Tree,
     edges: Edges,
     training: Training,
