@@ -35,6 +35,24 @@ struct Halves {
     bool sure = false;       // no halves before these are as good
 };
 
+// Shares of at most 64 rows, as whole numbers: shares that differ are 1 / 4032 apart, and so are on
+// different steps of 2^-13, while equal ones are on the same. A division for every value would wait
+// for the one before it.
+class SmallShares {
+  public:
+    constexpr SmallShares() {
+        for (uint32_t size = 1; size <= Members::most; ++size)
+            for (uint32_t part = 0; part <= size; ++part)
+                steps_[size][part] = uint16_t((part << 13) / size);
+    }
+
+    uint64_t of(uint32_t part, uint32_t size) const { return steps_[size][part]; }
+
+  private:
+    uint16_t steps_[Members::most + 1][Members::most + 1] = {};
+};
+inline constexpr SmallShares small_shares;
+
 class ValueHalves {
   public:
     static constexpr double plain_error = 1e-12;
@@ -81,11 +99,12 @@ class ValueHalves {
                 uint32_t n, uint32_t n_of_last) {
         begin();
         for (uint32_t v = 0; v + 1 < field.values; ++v) {
-            add(v, sizes[v], of_last[v]);
+            add(v, sizes[v], of_last[v], key_of_share(of_last[v], sizes[v], v));
             n -= sizes[v];
             n_of_last -= of_last[v];
         }
-        add_last(field, joining, n, n_of_last);
+        const uint32_t last = field.values - 1;
+        add_last(last, joining, n, n_of_last, key_of_share(n_of_last, n, last));
         return n_values_;
     }
 
@@ -93,10 +112,16 @@ class ValueHalves {
     size_t read(const Field& field, bool joining, const Members& members, uint64_t rows,
                 uint64_t of_class) {
         begin();
-        const uint64_t last = members.each_value(field, rows, [&](uint32_t value, uint64_t those) {
-            add(value, size_of(those), size_of(those & of_class));
+        const auto key_of = [](uint32_t part, uint32_t size, uint32_t value) {
+            return small_shares.of(part, size) * Field::most_values + value;
+        };
+        const uint64_t left = members.each_value(field, rows, [&](uint32_t value, uint64_t those) {
+            const uint32_t size = size_of(those), of_last = size_of(those & of_class);
+            add(value, size, of_last, key_of(of_last, size, value));
         });
-        add_last(field, joining, size_of(last), size_of(last & of_class));
+        const uint32_t size = size_of(left), of_last = size_of(left & of_class);
+        const uint32_t last = field.values - 1;
+        add_last(last, joining, size, of_last, key_of(of_last, size, last));
         return n_values_;
     }
 
@@ -217,18 +242,17 @@ class ValueHalves {
     }
 
     // Without a branch: which values have rows is anybody's guess.
-    void add(uint32_t value, uint32_t size, uint32_t of_last) {
+    void add(uint32_t value, uint32_t size, uint32_t of_last, uint64_t key) {
         values_[value] = {double(size), double(of_last)};
-        keys_[n_values_] = key_of_share(double(of_last) / double(size), value);
+        keys_[n_values_] = key;
         n_values_ += size > 0;
         mixed_ |= (of_last > 0) & (of_last < size);
         seen_ |= uint64_t(size > 0) << value;
         of_last_ |= uint64_t(of_last > 0) << value;
     }
 
-    void add_last(const Field& field, bool joining, uint32_t size, uint32_t of_last) {
-        const uint32_t value = field.values - 1;
-        if (!joining) return add(value, size, of_last);
+    void add_last(uint32_t value, bool joining, uint32_t size, uint32_t of_last, uint64_t key) {
+        if (!joining) return add(value, size, of_last, key);
         of_missing_ = {double(size), double(of_last)};
         missing_ = uint64_t(size > 0) << value;
         mixed_ |= (of_last > 0) & (of_last < size);
@@ -238,7 +262,8 @@ class ValueHalves {
 
     // Shares that differ have keys in their order, and equal ones in that of their values: those
     // of less than 2^22 rows are more than 2^-44 apart, 46 bits of the fraction are left.
-    static uint64_t key_of_share(double share, uint64_t value) {
+    static uint64_t key_of_share(uint32_t part, uint32_t size, uint64_t value) {
+        const double share = double(part) / double(size);
         uint64_t bits;
         std::memcpy(&bits, &share, sizeof bits);
         return (bits & ~value_mask) | value;

@@ -21,12 +21,11 @@ class Members {
 
     // Take in rows, sorted by class; returns the set of all of them.
     uint64_t read(const uint64_t* rows, size_t n, const double* counts_of_class) {
-        for (size_t word = 0; word < stride_; ++word) {
-            uint64_t* sets = &of_bit_[word * 64];
-            for (size_t i = 0; i < n; ++i) sets[i] = rows[i * stride_ + word];
-            std::fill(sets + n, sets + 64, 0);
-            transpose(sets);
-        }
+        for (size_t word = 0; word < stride_; word += 2)
+            if (n <= most / 2)
+                read_pair(rows + word, n, &of_bit_[word * 64]);
+            else
+                for (size_t one : {word, word + 1}) read_word(rows + one, n, &of_bit_[one * 64]);
         uint64_t before = 0;
         size_t end = 0;
         for (size_t c = 0; c < of_class_.size(); ++c) {
@@ -91,6 +90,26 @@ class Members {
   private:
     static uint64_t first(size_t n) { return n < 64 ? (uint64_t(1) << n) - 1 : ~uint64_t(0); }
     static uint8_t size_of(uint64_t set) { return uint8_t(__builtin_popcountll(set)); }
+
+    void read_word(const uint64_t* rows, size_t n, uint64_t* sets) const {
+        for (size_t i = 0; i < n; ++i) sets[i] = rows[i * stride_];
+        std::fill(sets + n, sets + 64, 0);
+        transpose(sets);
+    }
+
+    // Two words of few rows at once, one beside the other.
+    void read_pair(const uint64_t* rows, size_t n, uint64_t* sets) const {
+        uint64_t both[64] = {};
+        for (size_t i = 0; i < n; ++i) {
+            both[i] = rows[i * stride_];
+            both[i + 32] = rows[i * stride_ + 1];
+        }
+        transpose(both);
+        for (size_t bit = 0; bit < 64; ++bit) {
+            sets[bit] = both[bit] & 0xffffffff;
+            sets[bit + 64] = both[bit] >> 32;
+        }
+    }
 
     // Bit b of word i becomes bit i of word b: squares of bits beside the diagonal change places,
     // from the largest to those of one bit.
