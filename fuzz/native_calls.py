@@ -177,6 +177,18 @@ def numbers_call(rng: np.random.Generator) -> Call:
     return "grow_numbers", given
 
 
+def forest_call(rng: np.random.Generator) -> Call:
+    """Return the making of a forest, and the growth of one of its trees."""
+    columns, data, labels, n_classes, _, recipe = grow_arguments(rng)[1]
+    n_drawn, n_columns = int(rng.integers(1, 400)), len(columns)
+    grid = weigh(None, n_drawn, recipe.missing == "split")
+    table = columns, data, labels, n_classes, rng.permutation(data.n_rows)
+    given = recorded(native.BitForest.of, *table, grid, recipe, None)
+    given["options"] |= some_draws(rng, given["options"]["branching"])
+    given |= {"of_tree": rng.permutation(n_columns).tolist()}
+    return "bit_forest", given | {"sample_key": 3, "draw_key": 2**64 - 1}
+
+
 def grow_call(rng: np.random.Generator) -> Call:
     """Return a call of growth."""
     given = grow_arguments(rng)[0]
@@ -468,7 +480,7 @@ MAKERS = (
 )
 MAKERS = (*MAKERS, generalise_rules_call, chosen_rules_call, vote_sums_call)
 MAKERS = (*MAKERS, numbers_call, numbers_call, moments_call, thresholds_call)
-MAKERS = (*MAKERS, distances_call, number_thresholds_call)
+MAKERS = (*MAKERS, distances_call, number_thresholds_call, forest_call, forest_call)
 
 
 # ---- calls that it would not make -----------------------------------------------
@@ -547,6 +559,13 @@ def called(function: str, given: dict[str, Any]) -> Any:
         rules = _native.ChosenRules(**made)
         rules.toggle(**step)
         return rules.sums()
+    if function == "bit_forest":
+        keys = {name: given[name] for name in ("sample_key", "draw_key")}
+        others = [name for name in given if name not in (*keys, "of_tree")]
+        forest = _native.bit_forest(**{name: given[name] for name in others})
+        if forest is None:
+            return None
+        return forest.grow(columns=given["of_tree"], **keys, progress=None)
     if function == "VoteSums":
         step = {name: given[name] for name in ("rule", "factor")}
         turn = {name: given[name] for name in ("votes", "grid", "ridge")}

@@ -18,6 +18,7 @@ namespace branchwise {
 class KeptBlocks {
   public:
     static constexpr size_t least = size_t(1) << 16;  // smaller ones are left to malloc
+    static constexpr size_t most = size_t(1) << 24;   // bytes that are kept
 
     KeptBlocks() = default;
     KeptBlocks(const KeptBlocks&) = delete;
@@ -48,12 +49,15 @@ class KeptBlocks {
         if (found == free_.end() || found->second.empty()) return nullptr;
         void* const block = found->second.back();
         found->second.pop_back();
+        n_bytes_ -= size;
         return block;
     }
 
     void keep(void* block, size_t size) noexcept {
+        if (size > most - n_bytes_) return give_memory(block);
         try {
             free_[size].push_back(block);
+            n_bytes_ += size;
         } catch (...) {  // there is no room to note it
             give_memory(block);
         }
@@ -61,6 +65,7 @@ class KeptBlocks {
 
   private:
     std::map<size_t, std::vector<void*>> free_;  // by size
+    size_t n_bytes_ = 0;                         // of all of these
 };
 
 // Allocates what is needed for one tree only.

@@ -29,6 +29,7 @@ class VoteSums {
         : labels_(labels.begin(), labels.end()),
           target_(target.begin(), target.end()),
           weights_(weights.begin(), weights.end()),
+          n_classes_(powers.size()),
           powers_(target.size() * powers.size()),
           first_(labels.size() + 1, 0) {
         double whole = 0;
@@ -59,12 +60,11 @@ class VoteSums {
     // The sums of some rules: of first and of second derivatives. Where the rules of a class
     // cover more rows than there are, the terms of all rows are rounded once for all of them.
     void add_up(const Span<const int64_t>& rules, double* firsts, double* seconds) const {
-        const size_t n_classes = n_rows() ? powers_.size() / n_rows() : 0;
-        std::vector<std::vector<size_t>> of_class(n_classes);
+        std::vector<std::vector<size_t>> of_class(n_classes_);
         for (size_t at = 0; at < rules.size(); ++at)
             of_class[size_t(labels_[size_t(rules[at])])].push_back(at);
         std::vector<Terms> terms;
-        for (size_t label = 0; label < n_classes; ++label) {
+        for (size_t label = 0; label < n_classes_; ++label) {
             size_t n_entries = 0;
             for (const size_t at : of_class[label]) n_entries += rows(size_t(rules[at])).size();
             const bool of_all_rows = n_entries > n_rows();
@@ -152,6 +152,7 @@ class VoteSums {
 
     std::vector<int64_t> labels_, target_;
     std::vector<double> weights_;
+    const size_t n_classes_;
     std::vector<double> powers_;  // one class after the other, so that rows are near one another
     std::vector<double> total_;
     std::vector<size_t> first_;  // where the rows of a rule begin

@@ -196,6 +196,14 @@ def test_votes_are_adjusted_as_by_the_reference(seed):
     assert changes[-1] < changes[0]
 
 
+def test_rules_of_no_rows_have_sums_of_nothing():
+    none = np.zeros(0)
+    given = [np.zeros(1, np.uint64)] * 2, np.array([0, 1]), none.astype(int), none
+    for kind in (NativeVoteSums, VoteSums):
+        sums = kind(*given, np.zeros(2)).of_rules(np.arange(2))
+        assert [found.tolist() for found in sums] == [[0, 0], [0, 0]]
+
+
 def test_sums_of_many_rules_are_those_of_each():
     native, reference = both_sums(8)
     for rule, step in ((3, 0.7), (8, 1.9), (3, -0.2)):
