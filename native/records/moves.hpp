@@ -340,7 +340,7 @@ class Mover {
     const Records<W, Target>& records_;
     ThreadPool& pool_;
 
-    std::vector<uint8_t> nobodys_;       // where records of leaves go
+    std::vector<uint8_t> nobodys_;         // where records of leaves go
     std::vector<Scratch<Ranked>> beside_;  // one for each thread
 
     // Scratch, kept between nodes.

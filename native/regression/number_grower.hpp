@@ -490,8 +490,8 @@ class NumberGrower : public NumberTree<W> {
     const std::vector<uint32_t>* tested_ = nullptr;  // columns that may split the node
     std::vector<uint32_t> open_columns_;             // of these, that are to be scored
     Scratch<double> distances_;  // of the node's rows, scaled, times their weights
-    double squares_ = 0;       // the sum of their squares
-    double variance_ = 0;      // of the numbers, where scores need it
+    double squares_ = 0;         // the sum of their squares
+    double variance_ = 0;        // of the numbers, where scores need it
     bool has_variance_ = false;
     std::vector<NumberBounds> bounds_;  // of open columns
 };
