@@ -1,6 +1,8 @@
-// The records of a node, numbered: which have a value of a column, as the bits of a word.
+// The records of a node, numbered: which have a value of a column, as the bits of a word, and the
+// order of their numbers.
 //
-// It knows columns of codes below 64, with a branch for each value.
+// It knows columns of codes below 64, with a branch for each value, and numbers where thresholds
+// are chosen by what they take away.
 
 #pragma once
 
@@ -10,11 +12,36 @@
 
 namespace branchwise {
 
+// The rows of a subtree in the order of a number.
+struct NumberedOrder {
+    static constexpr size_t most = 64;
+    using Bits = uint64_t;  // one for each row
+
+    uint32_t rank[most];  // from the lowest on
+    uint8_t row[most];    // in the same order
+    uint8_t place[most];  // by row: where it is in that order
+    size_t n;             // rows that have a number
+
+    void clear() { n = 0; }
+    void add(uint8_t of_row, uint32_t of_rank) {
+        rank[n] = of_rank;
+        row[n] = of_row;
+        place[of_row] = uint8_t(n++);
+    }
+
+    // Some rows that have a number, as bits in the order of their numbers.
+    Bits in_order(Bits rows) const {
+        Bits places = 0;
+        for (; rows; rows &= rows - 1) places |= Bits(1) << place[__builtin_ctzll(rows)];
+        return places;
+    }
+};
+
 class NumberedRecords {
   protected:
     using Rows = Records<double>;
-    static constexpr size_t most = 64;         // records
-    using Bits = uint64_t;                     // one for each record
+    static constexpr size_t most = NumberedOrder::most;  // records
+    using Bits = NumberedOrder::Bits;
     static constexpr size_t most_narrow = 32;  // records whose bits have space in half a word
     static constexpr uint32_t most_codes = 64;
     static constexpr uint32_t few_codes = 16;
@@ -27,7 +54,10 @@ class NumberedRecords {
         uint32_t missing_code;
         uint32_t begin, end;
         Bits missing;
-        const uint8_t* codes;  // by row
+        const uint8_t* codes;          // by row
+        const NumberedOrder* ordered;  // if it is a number, which has no values
+
+        bool is_number() const { return ordered; }
     };
 
     template <typename Visit>
@@ -37,9 +67,11 @@ class NumberedRecords {
 
     NumberedRecords(const Problem& problem, const Rows& records)
         : records_(records),
+          takes_numbers_(problem.criterion == Criterion::gain || problem.quinlan_thresholds),
           local_(problem.columns.size()),
           number_of_(size_t(problem.n_classes)),
-          codes_(records.size() * most) {
+          codes_(records.size() * most),
+          orders_(problem.columns.size()) {
         for (size_t j = 0; j < problem.columns.size(); ++j) {
             const bool is_known = !records.is_numeric(j) && records.layout().width[j] == 1 &&
                                   records.missing_code(j) < most_codes;
@@ -55,12 +87,14 @@ class NumberedRecords {
         uint32_t n_columns = 0;
         // Member by member: what is put together first and copied then has to wait.
         for (uint32_t j : *job.alive) {
-            if (missing_code_[j] == unknown) return false;
+            const bool is_number = takes_numbers_ && records_.is_numeric(j);
+            if (missing_code_[j] == unknown && !is_number) return false;
             local_[j] = n_columns;
             LocalColumn& column = columns_[n_columns++];
             column.column = j;
             column.missing_code = missing_code_[j];
             column.codes = &codes_[records_.layout().code[j] * most];
+            column.ordered = is_number ? &orders_[j] : nullptr;
         }
         load_codes(job);
         const size_t most_values = columns_.size() * (std::max<size_t>(n_, few_codes) + lanes);
@@ -73,6 +107,8 @@ class NumberedRecords {
             find_values(narrow_.data());
         else
             find_values(wide_.data());
+        for (LocalColumn& column : columns_)
+            if (column.is_number()) load_order(job, column);
         load_classes(job, weights);
         return true;
     }
@@ -84,6 +120,7 @@ class NumberedRecords {
     uint32_t code_of(uint32_t value) const { return code_[value]; }
 
     const Rows& records_;
+    const bool takes_numbers_;
     size_t n_ = 0;  // rows
     std::vector<LocalColumn> columns_;
     std::vector<uint64_t> wide_;     // by value: its rows
@@ -101,7 +138,7 @@ class NumberedRecords {
         const std::vector<size_t>& at = records_.layout().code;
         size_t end = 0;
         for (const LocalColumn& column : columns_) {
-            if (at[column.column] < end) continue;
+            if (column.is_number() || at[column.column] < end) continue;
             const size_t begin = std::min(at[column.column], records_.size() - ByteMatrix::size);
             for (size_t i = 0; i < n_; i += ByteMatrix::size) load_bytes(job, begin, i);
             end = begin + ByteMatrix::size;
@@ -123,11 +160,12 @@ class NumberedRecords {
     // of them or not: then nothing has to be guessed.
     template <typename Word>
     void find_values(Word* rows) {
-        const Bits all = ~Bits(0) >> (most - n_);
+        const Bits all = every_row();
         uint32_t next = 0;
         for (LocalColumn& column : columns_) {
             const uint32_t missing = column.missing_code;
-            column.begin = next;
+            column.begin = column.end = next;
+            if (column.is_number()) continue;
             if (missing <= few_codes) {
                 for (uint32_t code = 0; code < missing; ++code, ++next) {
                     code_[next] = uint8_t(code);
@@ -169,6 +207,38 @@ class NumberedRecords {
         return rows;
     }
 
+    Bits every_row() const { return ~Bits(0) >> (most - n_); }
+
+    void load_order(const RecordJob& job, LocalColumn& column) {
+        NumberedOrder& order = orders_[column.column];
+        order.clear();
+        if (records_.is_list(column.column))
+            load_list(job, records_.slot(column.column), order);
+        else
+            sort_ranks(job, column.column, order);
+        column.missing = every_row();
+        for (size_t i = 0; i < order.n; ++i) column.missing &= ~(Bits(1) << order.row[i]);
+    }
+
+    void load_list(const RecordJob& job, size_t slot, NumberedOrder& order) const {
+        const Ranked* const entry = records_.ranked(job, slot);
+        for (size_t i = 0; i < job.n_ranked[slot]; ++i)
+            order.add(uint8_t(records_.position(entry[i])), entry[i].rank);
+    }
+
+    // Of a column whose ranks are in the records.
+    void sort_ranks(const RecordJob& job, size_t j, NumberedOrder& order) {
+        const uint32_t missing = records_.missing_code(j);
+        by_rank_.clear();
+        const uint8_t* record = records_.first(job);
+        for (size_t i = 0; i < n_; ++i, record += records_.size()) {
+            const uint32_t rank = records_.code(record, j);
+            if (rank < missing) by_rank_.emplace_back(rank, uint8_t(i));
+        }
+        std::sort(by_rank_.begin(), by_rank_.end());
+        for (const auto& [rank, row] : by_rank_) order.add(row, rank);
+    }
+
     // The classes that it has, numbered.
     void load_classes(const RecordJob& job, const double* weights) {
         classes_.clear();
@@ -185,10 +255,12 @@ class NumberedRecords {
         }
     }
 
-    std::vector<uint8_t> number_of_;      // by class: its local number
-    std::vector<uint32_t> missing_code_;  // by column
-    std::vector<uint8_t> codes_;          // by byte of a record and row
-    std::vector<uint8_t> code_;           // by value
+    std::vector<uint8_t> number_of_;                     // by class: its local number
+    std::vector<uint32_t> missing_code_;                 // by column
+    std::vector<uint8_t> codes_;                         // by byte of a record and row
+    std::vector<uint8_t> code_;                          // by value
+    std::vector<NumberedOrder> orders_;                  // by column
+    std::vector<std::pair<uint32_t, uint8_t>> by_rank_;  // scratch
 };
 
 }  // namespace branchwise

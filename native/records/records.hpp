@@ -162,6 +162,7 @@ class Records {
               places_(records.places_) {}
 
         const Ranked& operator[](size_t i) const { return entry_[i]; }
+        uint32_t rank(size_t i) const { return entry_[i].rank; }
         uint32_t label(size_t i) const {
             if (places_.labelled()) return places_.label(entry_[i]);
             return load<uint32_t>(labels_ + places_.position(entry_[i]) * size_);

@@ -17,11 +17,10 @@
 
 namespace branchwise {
 
-template <typename W>
+template <typename W, typename List = typename Records<W>::List>
 class ThresholdSearch {
   public:
     using Steps = typename Records<W>::Steps;
-    using List = typename Records<W>::List;
 
     // A threshold after an entry of the list, and what it takes away, roughly.
     struct Contender {
@@ -45,13 +44,13 @@ class ThresholdSearch {
     // `first` to `last`. One that takes away less than `floor` is of no use. `before`: what is on
     // the left of all thresholds, by class.
     void search(const List& list, const std::vector<Steps>& known,
-                const std::vector<uint32_t>& classes, size_t first, size_t last, int64_t whole,
+                const std::vector<uint32_t>& classes, size_t first, size_t last, double whole,
                 const Scale& scale, const DistinctNumbers* values, double floor,
                 const std::vector<Steps>* before = nullptr) {
         list_ = list;
         values_ = values;
         classes_ = classes;
-        whole_ = double(whole) * scale.unit;
+        whole_ = whole;
         resolution_ = scale.resolution * scale.total;
         n_thresholds_ = 0;
         contenders_.clear();
@@ -148,8 +147,8 @@ class ThresholdSearch {
     }
 
     bool differs(size_t i) const {
-        if (list_[i].rank == list_[i + 1].rank) return false;
-        return !values_ || (*values_)[list_[i].rank] + apart < (*values_)[list_[i + 1].rank];
+        if (list_.rank(i) == list_.rank(i + 1)) return false;
+        return !values_ || (*values_)[list_.rank(i)] + apart < (*values_)[list_.rank(i + 1)];
     }
 
     template <typename Purity>
@@ -325,7 +324,7 @@ class ThresholdSearch {
         list.add_up(start + 1, end + 1, classes_, slot_, within);
         size_t different = 0;
         for (size_t i = start + 1; i <= end; ++i)
-            different += values ? differs(i) : list[i].rank != list[i + 1].rank;
+            different += values ? differs(i) : list.rank(i) != list.rank(i + 1);
         n_thresholds_ += different;
     }
 

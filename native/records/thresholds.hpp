@@ -348,8 +348,8 @@ class ThresholdSweep {
         for (uint32_t c : classes) steps_[c] = records.steps_of_weight((*known_)[c]);
         const bool close = problem_.quinlan_thresholds && !records.all_apart(column);
         search_.search(List(records, job, slot), steps_, classes, on_left - 1, n - on_right - 1,
-                       whole_, *scale_, close ? values_ : nullptr, least * scale_->total,
-                       joined.on_left);
+                       double(whole_) * scale_->unit, *scale_, close ? values_ : nullptr,
+                       least * scale_->total, joined.on_left);
         return search_.n_thresholds() > 0;
     }
 

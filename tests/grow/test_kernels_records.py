@@ -141,6 +141,37 @@ def numbers(rng: np.random.Generator, n: int, labels, gaps: float):
     return columns, cells
 
 
+@pytest.mark.parametrize("part", first_fast(range(16)))
+def test_same_tree_of_small_subtrees_with_numbers(part):
+    """Lists, ranks in the records, ties, numbers too close for a threshold."""
+    for seed in range(part, 1280, 16):
+        rng = np.random.default_rng([seed, 65])
+        n = int(rng.choice([3, 16, 33, 63, 64, 65, 66, 97, 130, 200]))
+        n_classes = int(rng.choice([2, 2, 2, 3, 5, 30]))
+        labels = rng.integers(0, n_classes, n).astype(np.intp)
+        gaps = float(rng.choice([0.03, 0.1, 0.4]))
+        columns, cells = numbers(rng, n, labels, gaps)
+        for x in cells[:1]:  # few distinct ones, missing or the same in many rows
+            x[:] = np.where(np.isnan(x), x, (3 * x).round())
+        more, codes = categories(rng, n, [2, 6, 17][: int(rng.integers(0, 4))], gaps)
+        columns, cells = [*columns, *more], [*cells, *codes]
+        if rng.random() < 0.3:  # columns that tie
+            columns += [replace(column, name=f"{column.name}'") for column in columns]
+            cells += cells
+        base = C45 if rng.random() < 0.6 else Recipe()
+        recipe = replace(
+            base,
+            criterion=str(rng.choice(["gain", "gain_ratio", "gain_ratio"])),
+            min_samples_leaf=base.min_samples_leaf + int(rng.choice([0, 0, 1, 2])),
+            min_samples_split=int(rng.choice([2, 2, 5])),
+            max_depth=None if rng.random() < 0.8 else 3,
+            missing="split",
+            unseen=str(rng.choice(["node", "largest", "split"])),
+        )
+        one, two = reference_and_twin(columns, cells, labels, None, recipe)
+        assert_same_tree(one, two, (seed, recipe))
+
+
 @pytest.mark.parametrize("part", first_fast(range(20)))
 def test_same_tree_of_long_lists(part, monkeypatch):
     """So long that thresholds are passed over in blocks."""

@@ -1,0 +1,403 @@
+// Which column splits a node of a subtree of few records, where cases are fractional.
+//
+// Records are numbered, and stay where they are. The records of a value, or of a node, are the bits
+// of a word; what a node has of each is a list of weights. A column is admissible if each
+// of its values has the cases of a leaf, which at small nodes few columns are: most are seen not to
+// be from a few words.
+
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <tuple>
+
+#include "core/branch_impurity.hpp"
+#include "core/score_bounds.hpp"
+#include "core/tree.hpp"
+#include "records/numbered_thresholds.hpp"
+
+namespace branchwise {
+
+class FractionalChoice : protected NumberedRecords {
+  protected:
+    using Alive = std::array<uint64_t, most_columns / 64>;  // a bit for each column
+
+    // The ranks beside a threshold.
+    struct Threshold {
+        uint32_t low, high;
+    };
+
+    // An open node.
+    struct Open {
+        int64_t node, depth;
+        Bits rows;
+        Bits whole;  // those with the cases of a leaf
+        Alive alive;
+        int64_t steps[most];  // of each of them
+
+        // Of a subtree of n rows.
+        void copy(const Open& other, size_t n) {
+            node = other.node;
+            depth = other.depth;
+            rows = other.rows;
+            whole = other.whole;
+            alive = other.alive;
+            std::copy_n(other.steps, n, steps);
+        }
+
+        void put(size_t row, int64_t of_row, int64_t in_leaf) {
+            steps[row] = of_row;
+            rows |= Bits(1) << row;
+            whole |= Bits(of_row >= in_leaf) << row;
+        }
+    };
+
+    FractionalChoice(const Problem& problem, const Impurities& impurities, const Rows& records,
+                     Grown& grown)
+        : NumberedRecords(problem, records),
+          problem_(problem),
+          impurities_(impurities),
+          grown_(grown),
+          width_(size_t(problem.n_classes)),
+          ratio_(problem.criterion == Criterion::gain_ratio),
+          all_may_be_tested_(!problem.average_gain &&
+                             problem.cases_in_branch <= problem.cases_in_leaf),
+          largest_gain_(problem.takes_largest_gain()),
+          steps_in_leaf_(fewest_steps(problem.cases_in_leaf)),
+          thresholds_of_(problem.columns.size()),
+          entropy_(impurities),
+          thresholds_(problem, impurities),
+          exact_(problem, impurities, records.most_codes()),
+          estimates_(problem.columns.size()),
+          sure_(problem.columns.size(), 1),
+          candidates_(problem.columns.size()),
+          known_(width_),
+          totals_(width_) {
+        for (size_t n = 0; n <= most; ++n) x_log2_x_[n] = n ? double(n) * std::log2(double(n)) : 0;
+    }
+
+    // For the subtree that has been loaded.
+    void make_room() {
+        counts_.resize(most_codes * classes_.size());
+        total_steps_.resize(classes_.size());
+    }
+
+    // The column that splits now_, whose threshold is in thresholds_of_; -1 if none does.
+    int choose() {
+        find_admissible();
+        if (admissible_.empty()) return -1;
+        if (admissible_.size() == 1 && all_may_be_tested_ &&
+            !columns_[local_[admissible_.front()]].is_number())
+            return int(admissible_.front());
+        return choose_admissible();
+    }
+
+    // Also so many cases: their steps are the same.
+    double weight_of(int64_t steps) const { return double(steps) * problem_.weight_step; }
+
+    double* weights_of(int64_t node) { return &grown_.weights[size_t(node) * width_]; }
+
+    // A column that is not tested below the node.
+    void leave_out(const LocalColumn& column) {
+        now_.alive[local_[column.column] / 64] &= ~(uint64_t(1) << (local_[column.column] % 64));
+    }
+
+    // Weights of the values of a column by class, into counts_.
+    void count(const LocalColumn& column) {
+        const size_t width = classes_.size();
+        const auto clear = [&](size_t code) { std::fill_n(&counts_[code * width], width, 0); };
+        for (uint32_t v = column.begin; v < column.end; ++v) clear(code_of(v));
+        clear(column.missing_code);
+        each_bit(now_.rows, [&](size_t row) {
+            counts_[column.codes[row] * width + class_of_[row]] += now_.steps[row];
+        });
+    }
+
+    const Problem& problem_;
+    const Impurities& impurities_;
+    Grown& grown_;
+    const size_t width_;
+    const bool ratio_;
+    const bool all_may_be_tested_;  // all admissible columns, whatever they gain
+    const bool largest_gain_;       // whether the best column is the one that gains most
+    const int64_t steps_in_leaf_;
+    Open now_;
+    std::vector<int64_t> counts_;           // steps by code and class
+    std::vector<Threshold> thresholds_of_;  // by column
+
+  private:
+    // The fewest steps that are so many cases.
+    int64_t fewest_steps(double cases) const {
+        auto steps = int64_t(std::ceil(cases / problem_.case_step));
+        while (weight_of(steps) < cases) ++steps;
+        return steps;
+    }
+
+    // Columns whose values all have the cases of a leaf. Those that do not vary are no longer
+    // alive.
+    void find_admissible() {
+        if (is_narrow())
+            find_admissible(narrow_.data());
+        else
+            find_admissible(wide_.data());
+    }
+
+    // What the values of a column are like at the node.
+    struct Kinds {
+        bool several;
+        bool thin;      // a single row of one has too few cases
+        bool doubtful;  // rows have too few each
+    };
+
+    template <typename Word>
+    void find_admissible(const Word* rows_of_values) {
+        admissible_.clear();
+        for (size_t word = 0; word * 64 < columns_.size(); ++word)
+            each_bit(now_.alive[word], [&](size_t bit) {
+                const LocalColumn& column = columns_[word * 64 + bit];
+                if (column.is_number()) return admissible_.push_back(column.column);
+                const Kinds kinds = kinds_of(column, rows_of_values);
+                if (!kinds.several)
+                    now_.alive[word] &= ~(uint64_t(1) << bit);
+                else if (!kinds.thin && !(kinds.doubtful && has_thin_value(column)))
+                    admissible_.push_back(column.column);
+            });
+    }
+
+    // A few values at a time; those beyond the last of a column have no rows.
+    template <typename Word>
+    Kinds kinds_of(const LocalColumn& column, const Word* rows_of_values) const {
+        using Words [[gnu::vector_size(16)]] = Word;
+        constexpr size_t together = sizeof(Words) / sizeof(Word);
+        static_assert(lanes % together == 0, "values of a column fill their words");
+        const auto of_node = Word(now_.rows), whole = Word(now_.whole);
+        Words thin = {}, doubtful = {};
+        int n_bytes = 0;  // of values that have rows
+        for (size_t v = column.begin; v < column.end; v += together) {
+            Words rows;
+            std::memcpy(&rows, rows_of_values + v, sizeof rows);
+            rows &= of_node;
+            const Words several = rows & (rows - 1);
+            const auto any = reinterpret_cast<Words>(rows != 0);
+            const auto few = reinterpret_cast<Words>((rows & whole) == 0);
+            const auto single = reinterpret_cast<Words>(several == 0);
+            n_bytes += __builtin_popcount(highest_bits(reinterpret_cast<Lanes>(any)));
+            thin |= any & single & few;
+            doubtful |= ~single & few;
+        }
+        return {n_bytes > int(sizeof(Word)), highest_bits(reinterpret_cast<Lanes>(thin)) != 0,
+                highest_bits(reinterpret_cast<Lanes>(doubtful)) != 0};
+    }
+
+    // Add up the cases of values of which no row has enough.
+    bool has_thin_value(const LocalColumn& column) const {
+        for (uint32_t v = column.begin; v < column.end; ++v) {
+            const Bits rows = rows_of(v) & now_.rows;
+            if (!rows || rows & now_.whole) continue;
+            int64_t steps = 0;
+            each_bit(rows, [&](size_t row) { steps += now_.steps[row]; });
+            if (steps < steps_in_leaf_) return true;
+        }
+        return false;
+    }
+
+    // The impurity of rows of the weight 1.
+    double impurity_of(Bits rows) const {
+        double impurity = x_log2_x_[__builtin_popcountll(rows)];
+        for (uint32_t k : present_)
+            impurity -= x_log2_x_[__builtin_popcountll(rows & rows_of_class_[k])];
+        return impurity;
+    }
+
+    // The most that a column can gain: its branches, and the rows that miss it, have no less
+    // impurity than the rows among them have that are the cases of a leaf each. Exact impurities
+    // are sums of terms that are rounded to a unit.
+    double most_gain(uint32_t j, const Scale& scale) const {
+        const LocalColumn& column = columns_[local_[j]];
+        if (column.is_number()) return std::numeric_limits<double>::infinity();
+        double left = impurity_of(column.missing & now_.whole);
+        for (uint32_t v = column.begin; v < column.end; ++v)
+            left += impurity_of(rows_of(v) & now_.whole);
+        const double drop = double(impurity_) * scale.unit - left * weight_of(steps_in_leaf_);
+        const auto terms = double((column.end - column.begin + 2) * (present_.size() + 2));
+        return (drop + LogBounds::slack * scale.total + terms * scale.unit) / scale.total;
+    }
+
+    // Estimate the columns that may be the best, those that may gain most first.
+    void estimate_hopeful(const Scale& scale) {
+        by_gain_.clear();
+        for (uint32_t j : admissible_) {
+            estimates_[j] = ScoreEstimate();
+            by_gain_.emplace_back(-most_gain(j, scale), j);
+        }
+        std::sort(by_gain_.begin(), by_gain_.end());
+        double top = no_score;
+        for (const auto& [less, j] : by_gain_) {
+            if (-less < scale.least(top)) return;
+            estimate(j, scale);
+            top = std::max(top, estimates_[j].score.least);
+        }
+    }
+    int choose_admissible() {
+        const Scale scale = describe();
+        if (largest_gain_)
+            estimate_hopeful(scale);
+        else
+            for (uint32_t j : admissible_) estimate(j, scale);
+        hopeful_ = admissible_;
+        if (problem_.average_gain && !keep_average(hopeful_, estimates_, problem_))
+            return choose_exactly(admissible_, scale);
+        keep_hopeful(hopeful_, estimates_, no_score, scale);
+        if (hopeful_.empty()) return -1;
+        if (hopeful_.size() == 1 && sure_[hopeful_.front()]) return int(hopeful_.front());
+        std::swap(hopeful_, exactly_);
+        return choose_exactly(exactly_, scale, false);
+    }
+
+    // Score columns exactly; C4.5's average is that of all of them.
+    int choose_exactly(const std::vector<uint32_t>& columns, const Scale& scale,
+                       bool average = true) {
+        for (uint32_t j : columns) {
+            candidates_[j] = score(j, scale);
+            thresholds_of_[j] = {candidates_[j].low, candidates_[j].high};
+        }
+        if (average) drop_below_average(candidates_, scale, problem_);
+        const int best = first_best_column(candidates_, scale);
+        for (uint32_t j : columns) candidates_[j] = Candidate();
+        return best;
+    }
+
+    // Weights, classes and impurity of the node.
+    Scale describe() {
+        const double* weights = weights_of(now_.node);
+        double total = 0;
+        present_.clear();
+        for (size_t k = 0; k < classes_.size(); ++k) {
+            totals_[k] = weights[classes_[k]];
+            total_steps_[k] = steps_of(totals_[k], problem_.weight_step);
+            total += totals_[k];
+            if (totals_[k] > 0) present_.push_back(uint32_t(k));
+        }
+        std::tie(size_impurity_, impurity_) = entropy_.of(total, totals_, present_);
+        return {total, Impurities::noise_of(size_impurity_), impurities_, problem_};
+    }
+
+    void estimate(uint32_t j, const Scale& scale) {
+        if (columns_[local_[j]].is_number()) return estimate_number(j, scale);
+        sure_[j] = true;
+        rough_.clear(present_);
+        rough_.expect(double(impurity_) * impurities_.unit());
+        estimates_[j] = ScoreEstimate();
+        if (add_branches(j, scale, rough_))
+            estimates_[j] = rough_.estimate(scale, double(size_impurity_) * impurities_.unit());
+    }
+
+    // A column that does not vary is no longer alive.
+    void estimate_number(uint32_t j, const Scale& scale) {
+        const LocalColumn& column = columns_[local_[j]];
+        estimates_[j] = ScoreEstimate();
+        sure_[j] = true;
+        if (!load_numbers(column)) {
+            leave_out(column);
+            return;
+        }
+        Candidate candidate;
+        if (!thresholds_.estimate(node_of(scale), column.missing & now_.rows, now_.steps, class_of_,
+                                  close_values(j), estimates_[j], candidate, sure_[j])) {
+            candidate = score(j, scale);
+            estimates_[j] = ScoreEstimate::exact(candidate, scale);
+            sure_[j] = true;
+        }
+        thresholds_of_[j] = {candidate.low, candidate.high};
+    }
+
+    bool load_numbers(const LocalColumn& column) {
+        return thresholds_.load(*column.ordered, now_.rows & ~column.missing, now_.steps,
+                                class_of_);
+    }
+
+    // The numbers of a column where some are too close for a threshold.
+    const DistinctNumbers* close_values(uint32_t j) const {
+        const bool close = problem_.quinlan_thresholds && !records_.all_apart(j);
+        return close ? &records_.values(j) : nullptr;
+    }
+
+    NumberedNode node_of(const Scale& scale) const {
+        return {scale, present_, total_steps_, impurity_, size_impurity_};
+    }
+
+    Candidate score_number(uint32_t j, const Scale& scale) {
+        const LocalColumn& column = columns_[local_[j]];
+        if (!load_numbers(column)) return Candidate();
+        return thresholds_.score(node_of(scale), column.missing & now_.rows, now_.steps, class_of_,
+                                 close_values(j));
+    }
+
+    Candidate score(uint32_t j, const Scale& scale) {
+        if (columns_[local_[j]].is_number()) return score_number(j, scale);
+        Candidate candidate;
+        exact_.clear(present_);
+        exact_.expect(impurity_);
+        if (!add_branches(j, scale, exact_)) return candidate;
+        exact_.sum();
+        candidate.drop = std::max<int64_t>(exact_.drop(), 0);
+        candidate.score = scale.score(candidate.drop, ratio_ ? size_impurity_ - exact_.sizes() : 0);
+        return candidate;
+    }
+
+    // As ColumnScorer::add_branches does for an admissible column.
+    template <typename Impurities>
+    bool add_branches(uint32_t j, const Scale& scale, Impurities& impurities) {
+        const LocalColumn& column = columns_[local_[j]];
+        count(column);
+        if (column.missing & now_.rows) {
+            const double size = weigh(column.missing_code);
+            std::fill(known_.begin(), known_.end(), 0.0);
+            for (uint32_t k : present_) known_[k] = totals_[k] - cell_[k];
+            impurities.set_known(known_.data(), scale.total - size, size);
+        }
+        size_t large = 0;
+        for (uint32_t v = column.begin; v < column.end; ++v) {
+            if (!(rows_of(v) & now_.rows)) continue;
+            const double size = weigh(code_of(v));
+            large += size >= problem_.cases_in_branch;
+            impurities.add_branch(cell_, size);
+        }
+        return large >= 2;
+    }
+
+    // The weight of a value that was counted; by class, into cell_.
+    double weigh(uint32_t code) {
+        const int64_t* const counts = &counts_[code * classes_.size()];
+        int64_t all = 0;
+        for (uint32_t k : present_) {
+            cell_[k] = weight_of(counts[k]);
+            all += counts[k];
+        }
+        return weight_of(all);
+    }
+
+    // Of the node.
+    std::vector<uint32_t> admissible_, hopeful_, exactly_;  // columns
+    std::vector<uint32_t> present_;                         // classes, by local number
+    int64_t impurity_ = 0, size_impurity_ = 0;
+
+    // Scratch.
+    NodeEntropy entropy_;
+    NumberedThresholds thresholds_;
+    BranchImpurities<double> exact_;
+    ImpurityBounds rough_;
+    std::vector<ScoreEstimate> estimates_;  // by column
+    std::vector<uint8_t> sure_;             // by column: whether it is known which threshold it is
+    std::vector<Candidate> candidates_;     // by column; as made, but while columns are scored
+    std::vector<double> known_, totals_;    // by local number of a class
+    std::vector<int64_t> total_steps_;      // the same in steps
+    std::vector<std::pair<double, uint32_t>> by_gain_;  // the most that columns gain, negative
+    double cell_[most];
+    double x_log2_x_[most + 1];
+};
+
+}  // namespace branchwise
