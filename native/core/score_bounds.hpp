@@ -67,6 +67,7 @@ struct ScoreEstimate {
 class LogBounds {
   public:
     static constexpr double slack = 1e-9;
+    static constexpr bool takes_long = true;  // compared to a table
 
     static const LogBounds& shared() {
         static const LogBounds made;

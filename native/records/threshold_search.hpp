@@ -96,8 +96,21 @@ class ThresholdSearch {
     static constexpr size_t few_entries = 96;  // up to so many are gone through one by one
     static constexpr size_t most_classes = 3;  // for corners
 
+    // Entries of one class that follow one another.
+    struct Run {
+        Steps left[2];  // up to the last of them
+        size_t last;
+        double drop;    // of the threshold after it, or the most that it can be
+        bool is_known;  // which
+        bool is_peak;   // the left side is farther from the shares of both classes than before
+        bool at_end;    // whether there is a threshold after the last
+        bool within;    // and between them
+    };
+
     // What the classes of a side keep of its purity; a threshold is the better the more they keep.
     struct Gini {
+        static constexpr bool takes_long = false;
+
         double operator()(const double* weights, size_t n, double total) const {
             double squares = 0;
             for (size_t c = 0; c < n; ++c) squares += weights[c] * weights[c];
@@ -117,6 +130,8 @@ class ThresholdSearch {
     };
 
     struct Table {
+        static constexpr bool takes_long = false;
+
         const int64_t* table;
         double unit;
         double x_log2_x(double weight) const { return double(table[size_t(weight)]) * unit; }
@@ -124,6 +139,8 @@ class ThresholdSearch {
 
     template <typename Logs>
     struct Entropy {
+        static constexpr bool takes_long = Logs::takes_long;  // to find what a threshold takes away
+
         const Logs& logs;
         double operator()(const double* weights, size_t n, double total) const {
             double kept = -logs.x_log2_x(total);
@@ -180,6 +197,8 @@ class ThresholdSearch {
     // are looked at only if these come near the best.
     template <bool counts, typename Purity>
     void visit(const Purity& purity, size_t start, size_t end) {
+        if constexpr (Purity::takes_long)
+            if (classes_.size() == 2) return visit_of_two<counts>(purity, start, end);
         const List list = list_;
         size_t i = start;
         bool before_is_known = false;  // what a threshold before the run takes away
@@ -220,6 +239,90 @@ class ThresholdSearch {
             before = after;
             before_is_known = true;
         }
+    }
+
+    // The same of two classes, of few entries. A run that brings the left side nearer to the
+    // shares of both classes ends in a threshold that is no better than those before it and after
+    // the next run, by convexity: it lies between them and a threshold that takes away nothing.
+    template <bool counts, typename Purity>
+    void visit_of_two(const Purity& purity, size_t start, size_t end) {
+        const size_t n_runs = find_runs<counts>(start, end);
+        const auto evaluate = [&](Run& run) {
+            if (run.is_known) return;
+            run.drop = drop_of<2>(purity, run.left, known_.data());
+            run.is_known = true;
+        };
+        evaluate(runs_[0]);
+        evaluate(runs_[n_runs]);
+        for (size_t k = 1; k <= n_runs; ++k) {
+            Run& run = runs_[k];
+            if (!run.is_peak) continue;
+            evaluate(run);
+            if (run.at_end && run.drop > best_) raise(run.drop);
+        }
+        for (size_t k = 1; k <= n_runs; ++k) {
+            Run &before = runs_[k - 1], &run = runs_[k];
+            if (!run.is_known) run.drop = std::max(before.drop, runs_[k + 1].drop);
+            if (std::max(before.drop, run.drop) + 2 * off_ < keep_) continue;
+            evaluate(run);
+            if (run.within) visit_within(purity, before, run);
+            if (!run.at_end) continue;
+            std::copy_n(run.left, 2, left_.data());
+            offer(run.last, run.drop);
+        }
+    }
+
+    // The thresholds within a run: each takes away no more than lies between its ends.
+    template <typename Purity>
+    void visit_within(const Purity& purity, const Run& before, const Run& run) {
+        const uint32_t slot = slot_[list_.label(run.last)];
+        const double slope = (run.drop - before.drop) / double(run.left[slot] - before.left[slot]);
+        std::copy_n(before.left, 2, left_.data());
+        for (size_t i = before.last + 1; i < run.last; ++i) {
+            left_[slot] += list_.steps(i);
+            const double most = before.drop + slope * double(left_[slot] - before.left[slot]);
+            if (most + 4 * off_ >= keep_ && differs(i))
+                offer(i, drop_of<2>(purity, left_.data(), known_.data()));
+        }
+    }
+
+    // The runs of one class after the entry `start` up to `end`, from runs_[1] on; returns how
+    // many.
+    template <bool counts>
+    size_t find_runs(size_t start, size_t end) {
+        const List list = list_;
+        const uint32_t second = classes_[1];
+        const auto all = double(known_[0]), all_of_second = double(known_[1]);
+        Run* run = runs_;
+        Steps left[2] = {left_[0], left_[1]};
+        std::copy_n(left, 2, run->left);
+        run->last = start;
+        run->is_known = false;
+        ++run;
+        bool within = false;
+        size_t n_different = 0;
+        uint32_t next = list.label(start + 1);
+        for (size_t i = start + 1; i <= end; ++i) {
+            const uint32_t label = next;
+            const Steps added = list.steps(i);
+            const bool is_different = differs(i);
+            left[0] += label == second ? 0 : added;
+            left[1] += label == second ? added : 0;
+            next = list.label(i + 1);
+            std::copy_n(left, 2, run->left);
+            run->last = i;
+            run->at_end = is_different;
+            run->within = within;
+            run->is_known = false;
+            const double more = double(left[0]) * all_of_second - double(left[1]) * all;
+            run->is_peak = label == second ? more <= 0 : more >= 0;
+            n_different += is_different;
+            const bool is_end = i == end || next != label;
+            within = is_end ? false : within || is_different;
+            run += is_end;
+        }
+        if (counts) n_thresholds_ += n_different;
+        return size_t(run - runs_) - 1;
     }
 
     // What a threshold takes away that leaves these weights on the left.
@@ -370,6 +473,7 @@ class ThresholdSearch {
     std::vector<Contender> contenders_;
     std::vector<Steps> known_, before_, left_, lefts_, starts_;
     std::vector<double> sides_, bounds_;
+    Run runs_[few_entries + 2];
 };
 
 }  // namespace branchwise
