@@ -167,6 +167,8 @@ def tab_to(page, what, most=80):
 
 def test_a_session_with_the_keyboard_alone(studio, loans):
     page = studio.open()
+    # From the beginning, so that the browser knows of it when the key is pressed.
+    page.on("filechooser", lambda _: None)
     page.wait_for_selector("#file")
     tab_to(page, "#file")
     with page.expect_file_chooser(timeout=10_000) as chooser:
