@@ -128,6 +128,12 @@ def test_few_rows(n_rows: int) -> None:
     assert forest.fit(X, ["no", "yes", "no"][:n_rows]).max_features_ == 1
 
 
+def test_no_more_columns_than_there_are() -> None:
+    X, y = interaction(60)
+    forest = RandomForestClassifier(n_estimators=2, max_features=50).fit(X, y)
+    assert forest.max_features_ == 9
+
+
 def test_errors(tmp_path: Any) -> None:
     X, y = interaction(60)
     with pytest.raises(ParameterError, match=r"max_features='oob' needs rows that are"):

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema
 from branchwise.ensemble.ensemble import Ensemble
@@ -19,6 +17,7 @@ from branchwise.ensemble.out_of_bag import (
     validate_out_of_bag,
 )
 from branchwise.ensemble.sampling import Samples
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.train.cross_validation import is_clear
 from branchwise.tree.tree import Tree
 
@@ -67,8 +66,7 @@ def choose_columns(
     better than the one before.
     """
     validate_out_of_bag(samples)
-    n_columns = len(samples.training.columns)
-    numbers = _numbers(n_columns, samples.recipe.tree.is_regression)
+    numbers = _numbers(samples.recipe, len(samples.training.columns))
     best = _Trial.of(_drawing(samples, next(numbers)), schema, threads)
     for number in numbers:
         trial = _Trial.of(_drawing(samples, number), schema, threads)
@@ -83,19 +81,19 @@ def _drawing(samples: Samples, number: int) -> Samples:
     return replace(samples, recipe=replace(samples.recipe, max_features=number))
 
 
-def _numbers(n_columns: int, regression: bool) -> Iterator[int]:
+def _numbers(recipe: EnsembleRecipe, n_columns: int) -> Iterator[int]:
     """Yield the numbers of columns to try.
 
     For classes the square root and its doubles, up to all columns; for numbers all
     columns, then half as many, and so on.
     """
-    if regression:
+    if recipe.tree.is_regression:
         number = n_columns
         while number >= 1:
             yield number
             number //= 2
         return
-    number = max(1, int(np.sqrt(n_columns)))
+    number = replace(recipe, max_features="sqrt").columns_drawn(n_columns)
     while number < n_columns:
         yield number
         number *= 2

@@ -121,7 +121,7 @@ def _draws_of(
 ) -> tuple[ColumnDraws | None, Ints]:
     """Return how columns are drawn in a tree, if they are, and their order there."""
     key = tree_key(recipe.random_state, tree)
-    max_features = min(recipe.columns_drawn(n_columns), n_columns)
+    max_features = recipe.columns_drawn(n_columns)
     drawn = None
     if max_features < n_columns or recipe.splitter == "random":
         drawn = ColumnDraws(key, max_features, recipe.splitter == "random")
@@ -149,12 +149,12 @@ class _SharedBits:
         draw_key = 0 if drawn is None else drawn.key
         grown = self.forest.tree(order, key, draw_key, watch)
         grown = finished(grown, None, self.grid)
-        tree_ = completed(grown, {}, training, self.grid, recipe.tree)
-        return tree_.with_columns(order)
+        whole = completed(grown, {}, training, self.grid, recipe.tree)
+        return whole.with_columns(order)
 
 
 def _bits_of(samples: Samples, binned: Training, edges: Edges) -> _SharedBits | None:
-    """Return the rows as bits, if they are classes without weights and all categories.
+    """Return the rows as bits, if all columns are categories and no row has a weight.
 
     Trees that are pruned, and classes that are weighed by sample, need rows.
     """

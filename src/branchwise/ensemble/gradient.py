@@ -122,7 +122,7 @@ class _Rounds:
         target, weights = _numbers(training)
         initial = initial_margins(loss, target, weights, training.n_classes)
         n_columns = len(training.columns)
-        max_features = min(recipe.columns_drawn(n_columns), n_columns)
+        max_features = recipe.columns_drawn(n_columns)
         rows = replace(training, target=target, n_classes=0, cache=None)
         native = is_native(rows, recipe.tree)
         grid = rows.grid(recipe.tree)

@@ -273,7 +273,7 @@ class EnsembleRecipe:
                 return max(1, math.isqrt(n_columns))
             case "log2":
                 return max(1, int(math.log2(n_columns)))
-        return _number_of(self.max_features, n_columns)
+        return min(_number_of(self.max_features, n_columns), n_columns)
 
     def rows_drawn(self, n_rows: int) -> int:
         """``max_samples`` as a number of rows."""
