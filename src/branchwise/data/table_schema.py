@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from branchwise.data.arrays import Ints
 from branchwise.data.conventions.date_format import ISO, DateFormat
 from branchwise.data.conventions.number_format import NumberFormat
 from branchwise.data.descriptions import (
@@ -272,6 +273,12 @@ class Columns:
 
     n_rows: int
     data: tuple[NDArray[Any], ...]
+
+    def take(self, rows: Ints) -> Columns:
+        """Return some of the rows."""
+        # Columns that no split tests may have been left out: these have no cells.
+        data = tuple(cells.take(rows) if cells.size else cells for cells in self.data)
+        return Columns(len(rows), data)
 
 
 def check_names(

@@ -83,11 +83,10 @@ class Training:
 
     def take(self, rows: Ints, times: NDArray[np.uint8] | None = None) -> Training:
         """Keep some of the rows, each as often as ``times`` says."""
-        data = Columns(len(rows), tuple(cells.take(rows) for cells in self.data.data))
         weights = None if self.weights is None else self.weights[rows]
         return replace(
             self,
-            data=data,
+            data=self.data.take(rows),
             target=self.target[rows],
             weights=weights,
             cache=None,

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from branchwise.data.arrays import Floats, Ints
-from branchwise.data.table_schema import Columns
 from branchwise.engines.memory import Training
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.sampling import Samples
@@ -157,7 +156,7 @@ def predictions_by_tree(
 
     def predicted(tree: int) -> tuple[Ints, Floats]:
         rows = np.flatnonzero(samples.out_of_bag(tree))
-        return rows, ensemble.predicted(tree, taken(samples.training.data, rows))
+        return rows, ensemble.predicted(tree, samples.training.data.take(rows))
 
     # A few trees at a time: all of them would not fit in memory.
     for start in range(0, len(ensemble), 4 * threads):
@@ -214,8 +213,3 @@ def score_of(ensemble: FittedTrees, rows: Ints, predictions: Floats | Ints) -> f
     mean = np.full(len(rows), average(target.astype(np.float64), weight))
     whole = average(losses(ensemble, target, mean), weight)
     return 1.0 - error / whole if whole else float(error == 0)
-
-
-def taken(data: Columns, rows: Ints) -> Columns:
-    """Return some rows of encoded columns."""
-    return Columns(len(rows), tuple(cells[rows] for cells in data.data))

@@ -14,7 +14,6 @@ from branchwise.ensemble.out_of_bag import (
     row_weights,
     samples_of,
     score_of,
-    taken,
 )
 from branchwise.model import Model
 from branchwise.text.words import rounded, share
@@ -90,7 +89,7 @@ def _out_of_bag(ensemble: FittedTrees, tree: int) -> tuple[Ints, Floats]:
     """Return the rows that a tree was grown without, by contents, and predictions."""
     samples = samples_of(ensemble)
     rows = samples.order[samples.out_of_bag(tree)[samples.order]]
-    data, walker = taken(samples.training.data, rows), ensemble.walkers[tree]
+    data, walker = samples.training.data.take(rows), ensemble.walkers[tree]
     if ensemble.is_regression:
         return rows, walker.quantities(data)
     return rows, walker.classify(data).astype(np.float64)

@@ -25,7 +25,6 @@ from branchwise.ensemble.out_of_bag import (
     row_weights,
     samples_of,
     score_of,
-    taken,
     validate_out_of_bag,
 )
 from branchwise.ensemble.reading.rule_pool import (
@@ -222,7 +221,7 @@ class _Rows:
         order, training = samples.order, samples.training
         out = [samples.out_of_bag(tree)[order] for tree in range(len(ensemble))]
         return cls(
-            taken(training.data, order),
+            training.data.take(order),
             training.target[order],
             row_weights(training)[order],
             np.stack(out, axis=1).astype(np.float32),

@@ -22,7 +22,6 @@ from branchwise.ensemble.out_of_bag import (
     losses,
     row_weights,
     samples_of,
-    taken,
     validate_out_of_bag,
 )
 from branchwise.ensemble.sampling import Samples
@@ -192,7 +191,7 @@ def _rises(ensemble: FittedTrees, samples: Samples, tree: int) -> Floats:
         return rises + np.nan
     target = samples.training.target[rows]
     weight = row_weights(samples.training)[rows]
-    data = taken(samples.training.data, rows)
+    data = samples.training.data.take(rows)
 
     def error(cells: Columns) -> float:
         walker = ensemble.walkers[tree]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from branchwise.data.arrays import Floats, Ints, run_starts
 from branchwise.data.table_schema import Columns
 from branchwise.ensemble.fitted_trees import FittedTrees, blocks_of
-from branchwise.ensemble.out_of_bag import row_weights, samples_of, taken
+from branchwise.ensemble.out_of_bag import row_weights, samples_of
 from branchwise.errors import ParameterError
 from branchwise.stats import check_level
 from branchwise.threads import in_order, n_threads
@@ -123,7 +123,7 @@ class LeafTargets:
         by_rank = np.argsort(rank, kind="stable")
         order = order[by_rank]
         ranks: NDArray[np.int32] = rank[by_rank].astype(np.int32)
-        data = taken(training.data, order)
+        data = training.data.take(order)
 
         def of_tree(tree: int) -> TreeTargets:
             times = samples.times(tree)[order]
