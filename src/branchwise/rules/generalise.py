@@ -24,6 +24,8 @@ from branchwise.native import available, extension, optional_array, plain_array
 from branchwise.prune.estimates import Estimate
 from branchwise.rules.rule import PathRule
 from branchwise.text.conditions import Condition
+from branchwise.tree.apply import Walker
+from branchwise.tree.tree import Tree
 
 Mask = NDArray[np.bool_]
 #: The most cells of cached conditions; consecutive rules share many conditions.
@@ -163,6 +165,19 @@ class Cases:
     def total(self) -> float:
         """The weight of all rows."""
         return float(self.weights.sum())
+
+
+def leaf_order(columns: Sequence[Column], tree: Tree, data: Columns) -> Ints:
+    """Return the rows in the order of the leaves where they arrive.
+
+    So what a rule covers lies in few words of a set of rows, and near in memory.
+    """
+    arrivals = Walker(columns, tree).walk(data)
+    rank = np.empty(len(tree.column), dtype=np.intp)
+    rank[list(tree.preorder())] = np.arange(len(rank))
+    first = np.searchsorted(arrivals.row, np.arange(data.n_rows))
+    rows: Ints = np.argsort(rank[arrivals.node[first]], kind="stable")
+    return rows
 
 
 #: Rows of a word.

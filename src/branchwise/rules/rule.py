@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from branchwise.data.table_schema import Schema, Value
 from branchwise.stats import share_interval
 from branchwise.text.column_conditions import (
+    ColumnConditions,
     ColumnPath,
     path_conditions,
-    restricted_path,
 )
 from branchwise.text.conditions import Condition, condition_on, said
 from branchwise.text.label_words import NO_UNIT, Unit, target_unit
@@ -249,6 +249,8 @@ def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, ColumnPath]]:
     n_children, first_child = tree.n_children.tolist(), tree.first_child.tolist()
     columns, thresholds = tree.column.tolist(), (tree.threshold + 0.0).tolist()
     codes, starts = tree.codes.tolist(), tree.code_starts.tolist()
+    # Paths that test a column once share its values: nodes of categories are many.
+    shared: dict[tuple[int, tuple[int, ...]], ColumnConditions] = {}
     stack: list[tuple[int, ColumnPath]] = [(0, {})]
     while stack:
         node, path = stack.pop()
@@ -256,10 +258,17 @@ def _leaf_paths(schema: Schema, tree: Tree) -> Iterator[tuple[int, ColumnPath]]:
             yield node, path
             continue
         column, first = schema.columns[columns[node]], first_child[node]
+        before = path.get(column.name)
         for child in reversed(range(first, first + n_children[node])):
-            own = codes[starts[child] : starts[child + 1]]
-            condition = condition_on(column, own, thresholds[node])
-            stack.append((child, restricted_path(path, column, condition)))
+            own = tuple(codes[starts[child] : starts[child + 1]])
+            is_shared = before is None and not column.is_numeric
+            found = shared.get((columns[node], own)) if is_shared else None
+            if found is None:
+                condition = condition_on(column, own, thresholds[node])
+                found = (before or ColumnConditions(column)).restricted(condition)
+            if is_shared:
+                shared[columns[node], own] = found
+            stack.append((child, {**path, column.name: found}))
 
 
 def _conditions(path: ColumnPath, simplify: bool) -> tuple[Condition, ...]:

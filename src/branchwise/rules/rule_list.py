@@ -19,7 +19,13 @@ from branchwise.errors import DataError, ParameterError, counted, quoted
 from branchwise.grow.counts import add_up
 from branchwise.prune.estimates import Estimate
 from branchwise.recipe import Recipe
-from branchwise.rules.generalise import Candidate, Cases, Coverage, candidates
+from branchwise.rules.generalise import (
+    Candidate,
+    Cases,
+    Coverage,
+    candidates,
+    leaf_order,
+)
 from branchwise.rules.mdl_selection import selected
 from branchwise.rules.rule import Rule, path_rules, tree_rules
 from branchwise.rules.rule_set import Rules, cell_of, table_of
@@ -412,7 +418,7 @@ def generalised_rules(
             f"y has {quoted(rows.unseen_labels)}, but the classes of the tree are "
             f"{quoted(schema.classes)}. Pass the rows that the tree was grown from."
         )
-    cases = Cases(_coverage(model, rows.data), rows.labels, rows.weights)
+    cases = _cases(model, rows)
     estimate = Estimate(level, cases.total)
     found = candidates(path_rules(schema, model.tree), schema.classes, cases, estimate)
     choice = selected(found, schema.columns, cases)
@@ -423,6 +429,12 @@ def generalised_rules(
         [candidate.rate for candidate in choice.chosen],
         rows,
     )
+
+
+def _cases(model: FittedTree, rows: Rows) -> Cases:
+    order = leaf_order(model.schema.columns, model.tree, rows.data)
+    coverage = _coverage(model, rows.data.take(order))
+    return Cases(coverage, rows.labels[order], rows.weights[order])
 
 
 def _listed(candidate: Candidate, schema: Schema, cases: Cases) -> Rule:

@@ -27,11 +27,11 @@ from branchwise.rules.generalise import (
     Cases,
     Coverage,
     candidates,
+    leaf_order,
 )
 from branchwise.rules.rule import path_rules
 from branchwise.text.conditions import Condition
 from branchwise.train.train import grown
-from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree
 
 #: The trees whose rules are pooled.
@@ -68,7 +68,7 @@ def candidate_rules(
     """Pool the rules of trees: one of all rows, the others of bootstrap samples."""
     training = samples.training
     trees = [grown(training, POOLED_TREE, threads)]
-    cases = _cases(training.take(_by_leaf(trees[0], training)))
+    cases = _cases(training.take(leaf_order(training.columns, trees[0], training.data)))
     n_rows = int(np.count_nonzero(training.counted))
     forest = EnsembleRecipe(
         tree=POOLED_TREE,
@@ -83,19 +83,6 @@ def candidate_rules(
     estimate = Estimate(POOLED_TREE.confidence, cases.total)
     splitting = (rule for rule in rules if rule.conditions)
     return _distinct(candidates(splitting, schema.classes, cases, estimate), cases)
-
-
-def _by_leaf(tree: Tree, training: Training) -> Ints:
-    """Return the rows in the order of the leaves where they arrive.
-
-    So what a rule covers lies in few words of a set of rows, and near in memory.
-    """
-    arrivals = Walker(training.columns, tree).walk(training.data)
-    rank = np.empty(len(tree.column), dtype=np.intp)
-    rank[list(tree.preorder())] = np.arange(len(rank))
-    first = np.searchsorted(arrivals.row, np.arange(training.data.n_rows))
-    rows: Ints = np.argsort(rank[arrivals.node[first]], kind="stable")
-    return rows
 
 
 def _cases(training: Training) -> Cases:
