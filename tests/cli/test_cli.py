@@ -504,7 +504,7 @@ def test_the_price_that_cross_validation_chose_is_told(fitted):
 def test_the_way_that_cross_validation_chose_is_told():
     car = ["fit", datasets.path("car"), "-t", "class", "-a", "c4.5", "--group-values"]
     err = run(*car, "--cross-validate")[2]
-    assert "cross-validation chose groups, cost-complexity pruning.\n" in err
+    assert "cross-validation chose two-way splits, cost-complexity pruning.\n" in err
     err = run(*car, "--cross-validate", "--no-prune")[2]
     assert "cross-validation chose two-way splits, not pruned.\n" in err
 

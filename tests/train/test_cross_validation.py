@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -21,6 +22,7 @@ from branchwise.data.target import learn_target
 from branchwise.engines.memory import Training
 from branchwise.estimators.of_model import to_estimator
 from branchwise.recipe import C45, Recipe
+from branchwise.train import cross_validation
 from branchwise.train.cross_validation import candidates
 from branchwise.train.hold_out import assigned
 
@@ -46,9 +48,8 @@ def permuted(X, order):
     return {name: cells[order] for name, cells in X.items()}
 
 
-def naive_choice(X, y, recipe, weights=None):
+def naive_choice(X, y, recipe, weights=None, repeats=3):
     """Return the chosen recipe, by whole fits and one row after the other."""
-    hand = assigned(encoded(X, y, weights), 10)
     classes = sorted(set(y))
 
     def fitted(rows, one):
@@ -66,7 +67,8 @@ def naive_choice(X, y, recipe, weights=None):
     costs = recipe.costs or 1 - np.eye(len(classes))
     loss = np.zeros((len(recipes), len(y)))
     leaves = np.zeros(len(recipes))
-    for fold in range(10):
+    for repeat, fold in product(range(repeats), range(10)):
+        hand = assigned(encoded(X, y, weights), 10, repeat)
         rest, aside = np.flatnonzero(hand != fold), np.flatnonzero(hand == fold)
         for at, one in enumerate(recipes):
             model = fitted(rest, one)
@@ -74,7 +76,7 @@ def naive_choice(X, y, recipe, weights=None):
             for row in aside:
                 wanted = classes.index(y[row])
                 got = model.predict({name: cells[row] for name, cells in X.items()})
-                loss[at, row] = costs[wanted][classes.index(got[0])]
+                loss[at, row] += costs[wanted][classes.index(got[0])]
     counts = np.ones(len(y)) if weights is None else weights
     best = loss[np.argmin(loss @ counts)]
     chosen = None
@@ -106,8 +108,28 @@ def test_the_choice_is_that_of_whole_fits(seed):
     assert model.tree == fit_tree(X, y, chosen, sample_weight=weights).tree
 
 
+@pytest.mark.parametrize("seed", [0, 3])
+def test_folds_of_many_rows_are_not_repeated(seed, monkeypatch):
+    monkeypatch.setattr(cross_validation, "FEW_ROWS", 299)
+    X, y = made(seed)
+    assert fit_tree(X, y, CHOOSES).recipe == naive_choice(X, y, CHOOSES, repeats=1)
+
+
+def test_repeats_have_other_stratified_folds():
+    X, y = made(1)
+    folds = [assigned(encoded(X, y, None), 10, repeat) for repeat in range(3)]
+    for one, other in zip(folds, [*folds[1:], folds[0]], strict=True):
+        together = (one[:, np.newaxis] == one) & (other[:, np.newaxis] == other)
+        # Of two rows in a fold, one in ten pairs is in a fold of the other repeat, too.
+        assert together.sum() - len(y) < 0.2 * len(y) * len(y) / 10
+        for label in set(y):
+            sizes = np.bincount(one[y == label], minlength=10)
+            assert sizes.max() - sizes.min() <= 1
+
+
 def test_different_tables_have_different_choices():
-    chosen = {fit_tree(*made(seed), CHOOSES).recipe for seed in (0, 2, 3, 4)}
+    chosen = {fit_tree(*made(seed), CHOOSES).recipe for seed in (0, 2, 3)}
+    chosen.add(fit_tree(*made(2, n=100), CHOOSES).recipe)
     assert {(one.branching, one.criterion, one.pruning) for one in chosen} == {
         ("groups", "gain_ratio", "error-based"),
         ("groups", "gain_ratio", "cost-complexity"),
@@ -124,6 +146,16 @@ def test_the_order_of_rows_does_not_matter():
     other = fit_tree(
         permuted(X, order), y[order], CHOOSES, sample_weight=weights[order]
     )
+    assert one.to_bytes() == other.to_bytes()
+
+
+def test_the_order_of_equal_rows_does_not_matter():
+    X, y = made(5)
+    X = {name: X[name] for name in "abc"}
+    y = np.where(np.random.default_rng(2).random(len(y)) < 0.2, "yes", y)
+    order = np.random.default_rng(0).permutation(len(y))
+    one = fit_tree(X, y, CHOOSES)
+    other = fit_tree(permuted(X, order), y[order], CHOOSES)
     assert one.to_bytes() == other.to_bytes()
 
 

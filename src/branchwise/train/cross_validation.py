@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from branchwise.data.arrays import Floats
+from branchwise.data.arrays import Floats, Ints
 from branchwise.data.encoded_table import CACHE_SIZE, CacheStore, LRUCache
 from branchwise.engines.memory import Training
 from branchwise.prune import subtrees
@@ -30,6 +30,10 @@ from branchwise.tree.tree import Tree
 
 #: So many folds.
 _FOLDS = 10
+#: Rows are assigned to folds so often to compare recipes
+REPEATS = 3
+#: where there are no more rows than this: their trees take little time.
+FEW_ROWS = 2000
 
 
 def settled(
@@ -58,16 +62,16 @@ def _counted(training: Training) -> Training:
 
 
 def _folds(
-    training: Training, trees: CacheStore | None
-) -> Iterator[tuple[Training, Training]]:
-    """Yield the rows to grow from and those to test with."""
-    hand = assigned(training, _FOLDS)
+    training: Training, trees: CacheStore | None, repeat: int = 0
+) -> Iterator[tuple[Training, Ints]]:
+    """Yield what to grow from, and the numbers of the rows to test with."""
+    hand = assigned(training, _FOLDS, repeat)
     for fold in range(_FOLDS):
-        aside = training.take(np.flatnonzero(hand == fold))
+        aside = np.flatnonzero(hand == fold)
         rest = training.take(np.flatnonzero(hand != fold))
         if trees is not None:
-            rest = replace(rest, cache=LRUCache(trees, fold))
-        if aside.data.n_rows and total_weight(rest) > 0:
+            rest = replace(rest, cache=LRUCache(trees, repeat * _FOLDS + fold))
+        if len(aside) and total_weight(rest) > 0:
             yield rest, aside
 
 
@@ -107,29 +111,28 @@ def choose_recipe(training: Training, recipe: Recipe, threads: int = 1) -> Recip
     """Choose a recipe of :func:`candidates` by its errors, or costs, in folds.
 
     Of those that err as little as the best one, within a standard error of the
-    difference, it is that with the fewest leaves.
+    difference, it is that with the fewest leaves. Few rows are assigned to folds
+    several times, so that one assignment does not decide.
     """
     training = _counted(training)
+    n_rows = training.data.n_rows
     # A tree that is pruned in several ways is grown only once.
     trees = CacheStore(CACHE_SIZE)
     recipes = [settled(training, one, threads, trees) for one in candidates(recipe)]
-    losses: list[list[Floats]] = [[] for _ in recipes]
+    losses = np.zeros((len(recipes), n_rows))
     leaves = [0] * len(recipes)
-    weights: list[Floats] = []
-    for rest, aside in _folds(training, trees):
-        for at, candidate in enumerate(recipes):
-            tree = grown(rest, candidate, threads)
-            losses[at].append(_losses(tree, aside, candidate))
-            leaves[at] += tree.n_leaves
-        weights.append(_case_weights(aside))
-    if not weights:
-        return recipes[0]
-    weight = np.concatenate(weights)
+    for repeat in range(REPEATS if n_rows <= FEW_ROWS else 1):
+        for rest, rows in _folds(training, trees, repeat):
+            aside = training.take(rows)
+            for at, candidate in enumerate(recipes):
+                tree = grown(rest, candidate, threads)
+                losses[at, rows] += _losses(tree, aside, candidate)
+                leaves[at] += tree.n_leaves
+    weight = _case_weights(training)
     share = weight / weight.max()
-    joined = [np.concatenate(found) for found in losses]
-    totals = [math.fsum((share * loss).tolist()) for loss in joined]
-    best = joined[totals.index(min(totals))]
-    close = [at for at, loss in enumerate(joined) if not is_clear(loss - best, share)]
+    totals = [math.fsum((share * loss).tolist()) for loss in losses]
+    best = losses[totals.index(min(totals))]
+    close = [at for at, loss in enumerate(losses) if not is_clear(loss - best, share)]
     return recipes[min(close, key=leaves.__getitem__)]
 
 
@@ -184,7 +187,8 @@ def choose_alpha(
     )
     total = PathErrors(np.zeros((2, len(alphas_above))))
     units = Units.of(training, recipe)
-    for rest, aside in _folds(training, trees):
+    for rest, rows in _folds(training, trees):
+        aside = training.take(rows)
         tree = grown(rest, full, threads)
         path_there = subtrees.pruning_path(tree, measure)
         by_node = errors_by_node(tree, aside, recipe, units)

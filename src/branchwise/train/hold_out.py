@@ -33,20 +33,25 @@ from branchwise.tree.apply import Walker
 from branchwise.tree.tree import Tree, at_label, stopped_weights
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+#: Far apart, so that hashes of other repeats are not those of other rows.
+_REPEAT_STEP = 0x9E3779B97F4A7C15
 
 
-def assigned(training: Training, n_groups: int) -> Ints:
-    """Assign the rows to stratified groups, by a hash of their contents."""
-    order = content_order(training)
+def assigned(training: Training, n_groups: int, repeat: int = 0) -> Ints:
+    """Assign the rows to stratified groups, by a hash of their contents.
+
+    Another ``repeat`` has other groups.
+    """
+    order = content_order(training, repeat)
     hand = np.empty(len(order), dtype=np.intp)
     hand[order] = np.arange(len(order)) % n_groups
     return hand
 
 
-def content_order(training: Training) -> Ints:
+def content_order(training: Training, repeat: int = 0) -> Ints:
     """Order the rows by class and contents, rows that do not count at the end."""
     absent = ~training.counted
-    fingerprint = _fingerprint(training)
+    fingerprint = _fingerprint(training, repeat)
     order: Ints = np.lexsort((fingerprint, training.target, absent))
     if _collides(training, fingerprint, order):
         order = np.lexsort((*_contents(training), training.target, absent))
@@ -80,9 +85,10 @@ def _contents(training: Training) -> Iterator[NDArray[np.uint64]]:
             yield cells.astype(np.uint64)
 
 
-def _fingerprint(training: Training) -> NDArray[np.uint64]:
+def _fingerprint(training: Training, repeat: int) -> NDArray[np.uint64]:
     """Return a number for each row that depends on its contents alone."""
-    mixed = np.zeros(training.data.n_rows, dtype=np.uint64)
+    start = repeat * _REPEAT_STEP % 2**64
+    mixed = np.full(training.data.n_rows, start, dtype=np.uint64)
     with np.errstate(over="ignore"):
         for bits in _contents(training):
             mixed = (mixed ^ bits) * _MIX[0]
