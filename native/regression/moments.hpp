@@ -70,7 +70,30 @@ struct NumberScale {
         }
     }
 
+    // Whether these are the moments of one number so many times: the number and its square are
+    // made up of these limbs, and nothing is left of them.
+    bool is_one_number(const double* moments) const {
+        if (weight_step != 0 || sum_rounders.empty() || square_rounders.empty()) return false;
+        double number = 0, high, low;
+        for (size_t at = sums.size(); at > 0; --at) number += moments[at] / moments[0];
+        two_product(number, number, high, low);
+        return consist_of(number, 0.0, moments[0], sum_rounders, moments + 1) &&
+               consist_of(high, low, moments[0], square_rounders, squares_of(moments));
+    }
+
   private:
+    static bool consist_of(double high, double low, double times,
+                           const std::vector<double>& rounders, const double* limbs) {
+        for (size_t at = 0; at < rounders.size(); ++at) {
+            const double above = (high + rounders[at]) - rounders[at];
+            const double below = (low + rounders[at]) - rounders[at];
+            if (times * above + times * below != limbs[at]) return false;
+            high -= above;
+            low -= below;
+        }
+        return high == 0 && low == 0;
+    }
+
     static void add_product(double a, double b, const std::vector<double>& steps, double* to) {
         double product, rest;
         two_product(a, b, product, rest);
@@ -370,19 +393,23 @@ inline void add_up_squares(std::vector<Grown>& grown, const NumberScale& scale) 
     }
 }
 
-// The weight, mean and deviation of nodes instead of their moments, times 2^unit.
+// The weight, mean and deviation of nodes instead of their moments, times 2^unit; in place, since
+// they take less memory.
 inline void summarise_nodes(std::vector<Grown>& grown, const NumberScale& scale, int unit) {
     for (Grown& part : grown) {
-        Scratch<double> summaries(part.nodes.size() * summary_width);
-        double* to = summaries.data();
+        double* to = part.weights.data();
         for (size_t node = 0; node < part.nodes.size(); ++node, to += summary_width) {
             const double* const moments = &part.weights[node * scale.width()];
-            const bool counts = moments[0] > 0;
-            to[0] = moments[0];
-            to[1] = counts ? mean_of(scale, moments, unit) : 0.0;
-            to[2] = counts ? std::ldexp(std::sqrt(variance_of(scale, moments)), unit) : 0.0;
+            const double weight = moments[0];
+            const bool counts = weight > 0;
+            const bool varies =
+                counts && (part.nodes[node].n_children || !scale.is_one_number(moments));
+            const double mean = counts ? mean_of(scale, moments, unit) : 0.0;
+            to[2] = varies ? std::ldexp(std::sqrt(variance_of(scale, moments)), unit) : 0.0;
+            to[1] = mean;
+            to[0] = weight;
         }
-        part.weights.swap(summaries);
+        part.weights.resize(part.nodes.size() * summary_width);
     }
 }
 

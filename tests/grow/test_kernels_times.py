@@ -44,6 +44,8 @@ def check(columns, data, y, recipe, drawn, times, threads, context):
             continue  # only the reference can tell
         trees = [finished(one, target.scale, grid) for one in (reference, tree)]
         same_numbers(*trees, (context, n_threads, recipe))
+        summarised = finished(native.grow_numbers(*given, True), None, grid)
+        same_numbers(trees[0], summarised, (context, n_threads, recipe))
 
 
 def random_draws(rng, n_columns):
