@@ -273,6 +273,8 @@ class PlainScorer : public PlainRows<W, poisson> {
         }
         if constexpr (simple)
             each_threshold_of_rows(list, node, visit);
+        else if constexpr (counted)
+            each_threshold_of_cases(list, node, visit);
         else
             each_threshold_of_weights(list, node, visit);
     }
@@ -296,6 +298,26 @@ class PlainScorer : public PlainRows<W, poisson> {
                 const double off_mean = before + sum - left * mean;
                 visit(i, PlainSplit{off_mean * off_mean, left * (rows - left)},
                       (entry[i].rank != entry[i + 1].rank) & (i + 1 >= least));
+            }
+            before += sum;
+        }
+    }
+
+    template <typename Visit>
+    void each_threshold_of_cases(const List& list, const Node& node, const Visit& visit) const {
+        const Ranked* entry = list.entry;
+        const double least = std::max({fewest_, problem_.weight_in_leaf, 1.0});
+        const double mean = list.known.sum / list.known.n, most = list.known.n - least;
+        double before = 0, left = 0;
+        for (size_t i = 0; i + 1 < list.n;) {
+            double sum = 0;
+            for (const size_t end = std::min(i + summed_together, list.n - 1); i < end; ++i) {
+                const Sums row = sums_of(entry[i], node);
+                sum += row.sum;
+                left += row.n;
+                const double off_mean = before + sum - left * mean;
+                visit(i, PlainSplit{off_mean * off_mean, left * (list.known.n - left)},
+                      (entry[i].rank != entry[i + 1].rank) & (left >= least) & (left <= most));
             }
             before += sum;
         }
