@@ -25,6 +25,14 @@ class DistinctNumbers {
         return column_ ? column_[rows_[rank]] + 0.0 : numbers_[rank];  // one zero
     }
 
+    // To be read soon.
+    void prefetch(size_t rank) const {
+        if (column_)
+            __builtin_prefetch(&rows_[rank]);
+        else
+            __builtin_prefetch(&numbers_[rank]);
+    }
+
   private:
     std::vector<double> numbers_;
     const double* column_ = nullptr;

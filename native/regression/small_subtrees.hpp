@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/tree.hpp"
+#include "regression/delayed_thresholds.hpp"
 #include "regression/subtree_choice.hpp"
 
 namespace branchwise {
@@ -18,8 +19,11 @@ class Subtrees : public SubtreeChoice<W, Row, most_rows> {
     using typename Base::Open;
     using typename Base::Rows;
 
-    Subtrees(const Problem& problem, const NumberScale& scale, const Rows& records, Grown& grown)
-        : Base(problem, scale, records), grown_(grown) {}
+    using Thresholds = DelayedThresholds<Rows>;
+
+    Subtrees(const Problem& problem, const NumberScale& scale, const Rows& records, Grown& grown,
+             Thresholds& thresholds)
+        : Base(problem, scale, records), grown_(grown), thresholds_(thresholds) {}
 
     // Grow the subtree that has been loaded. take(node) tells of a node that is not split here
     // whether it has been taken over; failed(node) is called for those that are not certain.
@@ -53,7 +57,6 @@ class Subtrees : public SubtreeChoice<W, Row, most_rows> {
     using Base::parts_pairs;
     using Base::problem_;
     using Base::rank;
-    using Base::records_;
     using Base::repeated;
     using Base::rows_;
     using Base::scale_;
@@ -86,23 +89,30 @@ class Subtrees : public SubtreeChoice<W, Row, most_rows> {
             return true;
         }
         const auto j = size_t(chosen);
-        const size_t first = grown_.add_nodes(2, scale_.width());
         Row* const rows = rows_.data() + node.begin;
         if (rank(j)[rows[0]] > rank(j)[rows[1]]) std::swap(rows[0], rows[1]);
         const uint32_t ranks[2] = {rank(j)[rows[0]], rank(j)[rows[1]]};
         sizes_.assign(2, 1.0);
         if constexpr (repeated) cases_.assign({double(times(rows[0])), double(times(rows[1]))});
-        record_parent(node, j, ranks[0], ranks[1], first);
+        const size_t first = add_children(2);
         for (size_t b = 0; b < 2; ++b) {
             grown_.nodes[first + b].cases = cases()[b];
             grown_.nodes[first + b].code = is_ordered(j) ? int32_t(b) : int32_t(ranks[b]);
             double* const moments = moments_of(first + b);
             moments[0] = cases()[b];
-            std::copy_n(&limbs_[rows[b] * scale_.sums.size()], scale_.sums.size(), moments + 1);
-            std::fill_n(scale_.squares_of(moments), scale_.squares.size(), 0.0);
+            for (size_t k = 0; k < scale_.sums.size(); ++k)
+                moments[1 + k] += limbs_[rows[b] * scale_.sums.size() + k];
             add_squares(first + b, node.begin + b, node.begin + b + 1);
         }
+        record_parent(node, j, ranks[0], ranks[1], first);
         return true;
+    }
+
+    // Their moments are zero.
+    size_t add_children(size_t n_branches) {
+        const size_t first = grown_.add_nodes(n_branches, scale_.width());
+        std::fill_n(moments_of(first), n_branches * scale_.width(), 0.0);
+        return first;
     }
 
     double* moments_of(size_t node) { return &grown_.weights[node * scale_.width()]; }
@@ -110,11 +120,10 @@ class Subtrees : public SubtreeChoice<W, Row, most_rows> {
     void carry_out(const Open& node, const Chosen& chosen) {
         const auto j = size_t(chosen.column);
         set_branches(node, chosen);
-        const size_t n_branches = sizes_.size(),
-                     first = grown_.add_nodes(n_branches, scale_.width());
-        record(node, chosen, first);
+        const size_t n_branches = sizes_.size(), first = add_children(n_branches);
         divide(rows_.data(), node, sizes_);
         add_sums(node, first);
+        record(node, chosen, first);
         bool listed = false;
         uint32_t begin = node.begin;
         is_open_.clear();
@@ -194,9 +203,7 @@ class Subtrees : public SubtreeChoice<W, Row, most_rows> {
         Node& parent = grown_.nodes[size_t(node.node)];
         const int32_t largest = largest_branch(cases());
         parent.column = int32_t(j);
-        if (is_ordered(j))
-            parent.threshold =
-                threshold_between(records_.values(j), low, high, problem_.positions[j]);
+        if (is_ordered(j)) thresholds_.add(size_t(node.node), j, low, high);
         parent.missing_to = missing_route(problem_, largest, stop_here);
         parent.unseen_to = unseen_route(problem_, largest, parent.missing_to);
         parent.n_children = int32_t(sizes_.size());
@@ -216,19 +223,17 @@ class Subtrees : public SubtreeChoice<W, Row, most_rows> {
         const size_t n_limbs = scale_.sums.size();
         const auto largest =
             size_t(std::max_element(sizes_.begin(), sizes_.end()) - sizes_.begin());
-        const double* const whole = moments_of(size_t(node.node));
+        const double* whole = moments_of(size_t(node.node));
         double* const rest = moments_of(first + largest);
-        std::fill_n(rest, scale_.width(), 0.0);
-        std::copy_n(whole, 1 + n_limbs, rest);
         size_t begin = node.begin;
         for (size_t b = 0; b < sizes_.size(); begin += size_t(sizes_[b++])) {
             if (b == largest) continue;
             double* const own = moments_of(first + b);
-            std::fill_n(own, scale_.width(), 0.0);
             own[0] = cases()[b];
             for (size_t i = begin; i < begin + size_t(sizes_[b]); ++i)
                 for (size_t k = 0; k < n_limbs; ++k) own[1 + k] += limbs_[rows_[i] * n_limbs + k];
-            for (size_t k = 0; k <= n_limbs; ++k) rest[k] -= own[k];
+            for (size_t k = 0; k <= n_limbs; ++k) rest[k] = whole[k] - own[k];
+            whole = rest;
         }
     }
 
@@ -239,6 +244,7 @@ class Subtrees : public SubtreeChoice<W, Row, most_rows> {
     }
 
     Grown& grown_;
+    Thresholds& thresholds_;
 
     // Scratch.
     std::vector<Open> open_;
@@ -265,7 +271,9 @@ class SmallSubtrees {
 
     SmallSubtrees(const Problem& problem, const NumberScale& scale, const Rows& records,
                   Grown& grown)
-        : larger_(problem, scale, records, grown), smaller_(problem, scale, records, grown) {}
+        : thresholds_(problem, records, grown),
+          larger_(problem, scale, records, grown, thresholds_),
+          smaller_(problem, scale, records, grown, thresholds_) {}
 
     // Whether a node of so many rows is to be grown here. Where many are handed back, as those of
     // few distinct numbers may be, only small ones are.
@@ -290,11 +298,12 @@ class SmallSubtrees {
             if (node.node != job.node) larger_.hand_back(job, node, stack);
         };
         larger_.grow(larger_.load(job), take, failed);
+        thresholds_.finish();
         return certain;
     }
 
   private:
-    using Larger = Subtrees<W, uint16_t, 8192>;
+    using Larger = Subtrees<W, uint16_t, 16384>;
     using Smaller = Subtrees<W, uint8_t, 32>;
 
     // False where the node itself is not certain.
@@ -312,6 +321,7 @@ class SmallSubtrees {
         return certain;
     }
 
+    DelayedThresholds<Rows> thresholds_;
     Larger larger_;
     Smaller smaller_;
     size_t split_ = 0, handed_back_ = 0;  // rows of nodes

@@ -132,7 +132,8 @@ class SubtreeChoice : public SubtreeSums<W, Row, most_rows> {
         count(node, begin, end);
         for (; begin < end && !cut_short; ++begin) {
             const uint32_t j = *begin;
-            const Best best = is_ordered(j) ? best_threshold(node, j) : best_values(node, j);
+            const double least = top > no_score ? top - off - surely_apart(top) : top;
+            const Best best = is_ordered(j) ? best_threshold(node, j, least) : best_values(node, j);
             if (!best.varies) continue;
             const double score = best.score;
             varies_.push_back(j);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "records/records.hpp"
+#include "regression/list_division.hpp"
 #include "regression/moments.hpp"
 
 namespace branchwise {
@@ -107,8 +108,12 @@ class SubtreeRows {
                 continue;
             }
             const auto* list = from.order(j) + node.begin;
-            for (size_t i = 0; i < n; ++i) order(j)[i] = number_of[list[i]];
-            tied_[j] = from.tied_[j];
+            uint8_t tied = 0;
+            for (size_t i = 0; i < n; ++i) {
+                order(j)[i] = number_of[list[i]];
+                tied |= i > 0 && ranks[list[i]] == ranks[list[i - 1]];
+            }
+            tied_[j] = tied;
         }
         return {node.node, node.depth, 0, uint32_t(n), node.cases, 0, uint32_t(alive_.size()),
                 node.key,  true};
@@ -201,20 +206,7 @@ class SubtreeRows {
     void divide(Row* list, const Open& node, const std::vector<double>& sizes) {
         Row* const others = others_.data();
         const Row* const branches = branch_.data();
-        if (sizes.size() == 2) {
-            Row* left = list + node.begin;
-            size_t n_right = 0;
-            for (size_t i = node.begin; i < node.end; ++i) {
-                const Row row = list[i];
-                const size_t branch = branches[row];
-                *left = row;
-                others[n_right] = row;
-                left += 1 - branch;
-                n_right += branch;
-            }
-            std::copy_n(others, n_right, left);
-            return;
-        }
+        if (sizes.size() == 2) return divide_in_two(list + node.begin, node.n(), branches, others);
         next_.assign(1, 0);
         for (double size : sizes) next_.push_back(next_.back() + uint32_t(size));
         for (size_t i = node.begin; i < node.end; ++i) others[next_[branches[list[i]]]++] = list[i];
@@ -225,11 +217,12 @@ class SubtreeRows {
     const Rows& records_;
 
     // By row.
-    std::vector<double> number_, limbs_;     // of the row as often as it counts
-    std::vector<Times> times_;               // how often, if rows are repeated
-    std::vector<uint32_t> origin_;           // its record
-    std::vector<Row> rows_;                  // of nodes, in the order of their numbers
-    Row by_number_[of_few ? most : 1] = {};  // the same in the order of the target, of few rows
+    std::vector<double> number_, limbs_;  // of the row as often as it counts
+    std::vector<Times> times_;            // how often, if rows are repeated
+    std::vector<uint32_t> origin_;        // its record
+    std::vector<Row> rows_;               // of nodes, in the order of their numbers
+    Row by_number_[of_few ? most + divided_together : 1] =
+        {};  // the same in the order of the target, of few rows
     std::vector<Row> branch_;
     // By column and row.
     size_t room_ = 0;  // of a column
@@ -244,12 +237,12 @@ class SubtreeRows {
     void reserve(size_t n) {
         if (n <= room_) return;
         room_ = of_few ? most : std::min(most, n + n / 2);
-        for (auto* by_row : {&rows_, &branch_, &others_}) by_row->resize(room_);
+        for (auto* by_row : {&rows_, &branch_, &others_}) by_row->resize(room_ + divided_together);
         for (auto* by_row : {&origin_, &position_}) by_row->resize(room_);
         number_.resize(room_);
         if constexpr (repeated) times_.resize(room_);
         limbs_.resize(room_ * scale_.sums.size());
-        order_.resize(has_list_.size() * room_);
+        order_.resize(has_list_.size() * room_ + divided_together);
         rank_.resize(has_list_.size() * room_);
     }
 

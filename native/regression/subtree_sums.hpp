@@ -29,9 +29,12 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
     SubtreeSums(const Problem& problem, const NumberScale& scale, const Rows& records)
         : Base(problem, scale, records), fewest_(fewest_of(problem)) {
         counters_.resize(records.most_codes());
-        inverse_.resize(most_cases + 1);
-        for (size_t n = 1; n <= most_cases; ++n) inverse_[n] = 1.0 / double(n);
-        share_.resize(most_cases + 1);
+        constexpr size_t most_times = repeated ? std::numeric_limits<Times>::max() : 1;
+        const size_t n_cases = std::min(most_cases, problem.n_rows * most_times);
+        inverse_.resize(n_cases + 1);
+        for (size_t n = 1; n <= n_cases; ++n) inverse_[n] = 1.0 / double(n);
+        share_.resize(n_cases + 1);
+        first_sum_.resize(problem.columns.size());
     }
 
     using Base::has_list;
@@ -60,6 +63,19 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
         const double fewest =
             std::max({problem.cases_in_leaf, problem.cases_in_branch, problem.weight_in_leaf, 1.0});
         return size_t(std::min(std::ceil(fewest), 4e9));
+    }
+
+    // As std::frexp and std::ldexp have them, of normal numbers above 0.
+    static int exponent_of(double number) {
+        uint64_t bits;
+        std::memcpy(&bits, &number, sizeof bits);
+        return int(bits >> 52) - 1022;
+    }
+    static double power_of_two(int exponent) {
+        const uint64_t bits = uint64_t(exponent + 1023) << 52;
+        double power;
+        std::memcpy(&power, &bits, sizeof power);
+        return power;
     }
 
     // As NodeMoments::find_scale does; false where plain numbers do not tell the scale.
@@ -91,12 +107,9 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
         const double off = squares * (n + 64) * epsilon;
         const double off_centre = 4 * epsilon * limbs / n;
         if (!(squares >= 1e-280) || n * off_centre * off_centre > off / 4) return false;
-        int bits, other;
-        std::frexp(squares - off, &bits);
-        std::frexp(squares + off, &other);
-        if (bits != other) return false;
-        const double factor = std::ldexp(1.0, -((bits + (bits > 0)) / 2));
-        factor_ = factor * factor;
+        const int bits = exponent_of(squares - off);
+        if (bits != exponent_of(squares + off)) return false;
+        factor_ = power_of_two(-((bits + (bits > 0)) / 2 * 2));
         squares_ = squares * factor_;
         off_ = (n + 16) * 0x1p-50 + 0x1p-46;
         return true;
@@ -107,7 +120,6 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
     // that is nearer.
     void set_shares(size_t n) {
         const size_t half = n / 2;
-        std::fill_n(share_.begin(), std::min(fewest_, n), 0.0);
         for (size_t m = fewest_; m <= half; ++m) share_[m] = inverse_[m] + inverse_[n - m];
         if constexpr (repeated) std::fill(share_.begin() + half + 1, share_.begin() + n + 1, 0.0);
     }
@@ -123,7 +135,7 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
         const size_t n = node.n(), half = node.cases / 2;
         double left = 0, right = 0, top = 0;
         size_t on_left = 0, on_right = 0;  // cases
-        for (size_t i = 1; i <= (repeated ? n - 1 : half); ++i) {
+        const auto step = [&](size_t i) {
             const Row first = row[i - 1], last = row[n - i];
             left += distances[first];
             right += distances[last];
@@ -132,18 +144,23 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
                 ending = ranks[first] != ranks[row[i]] ? left : 0;
                 beginning = ranks[last] != ranks[row[n - i - 1]] ? right : 0;
             }
-            double score;
             if constexpr (repeated) {
                 on_left += times(first);
                 on_right += times(last);
-                score = std::max(ending * ending * shares[on_left],
-                                 beginning * beginning * shares[on_right]);
+                top = std::max(top, ending * ending * shares[on_left]);
+                top = std::max(top, beginning * beginning * shares[on_right]);
             } else {
-                score = std::max(ending * ending, beginning * beginning) * shares[i];
+                const double square = std::max(ending * ending, beginning * beginning);
+                top = std::max(top, square * shares[i]);
             }
-            top = std::max(top, score);
-            if (repeated && std::min(on_left, on_right) >= half) break;
-        }
+        };
+        // Of repeated rows, cases tell where the half is.
+        const auto goes_on = [&] { return !repeated || std::min(on_left, on_right) < half; };
+        const size_t end = repeated ? n : half + 1;
+        size_t i = 1;
+        for (; i + 4 <= end && goes_on(); i += 4)
+            for (size_t k = 0; k < 4; ++k) step(i + k);
+        for (; i < end && goes_on(); ++i) step(i);
         return top;
     }
 
@@ -153,13 +170,15 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
         bool varies = false;
     };
 
-    Best best_threshold(const Open& node, size_t j) {
+    // Where it is less than `least`, it may be less than what is returned: without a look at ranks
+    // thresholds between equal ones count.
+    Best best_threshold(const Open& node, size_t j, double least) {
         if (!has_list(j)) return best_code(node, j);
         const Row* const row = in_order(node, j);
         const uint32_t* const ranks = rank(j);
         if (ranks[row[0]] == ranks[row[node.n() - 1]]) return {};
-        const double top =
-            tied_[j] ? best_of_list<true>(node, row, ranks) : best_of_list<false>(node, row, ranks);
+        double top = best_of_list<false>(node, row, ranks);
+        if (tied_[j] && factor_ * top >= least) top = best_of_list<true>(node, row, ranks);
         if (top > 0 || fewest_ <= 1) return {factor_ * top, true};
         bool any = false;  // with enough cases
         each_threshold(node, j, [&](double, uint32_t, uint32_t) { any = true; });
@@ -211,24 +230,29 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
         for (; begin < end; ++begin)
             if (is_counted(*begin)) counted_.push_back(*begin);
         if (counted_.empty()) return;
-        sums_of_codes_.assign(counted_.size() * Base::most_counted, Plain());
-        codes_of_.clear();
-        for (uint32_t j : counted_) codes_of_.push_back(rank(j));
-        for (size_t i = node.begin; i < node.end; ++i) {
-            const Row row = rows_[i];
-            const double distance = distance_[row];
-            Plain* sums = sums_of_codes_.data();
-            for (const uint32_t* codes : codes_of_) {
-                sums[codes[row]].sum += distance;
-                sums[codes[row]].n += times(row);
-                sums += Base::most_counted;
-            }
+        size_t n_sums = 0;
+        for (uint32_t j : counted_) {
+            first_sum_[j] = uint32_t(n_sums);
+            n_sums += n_codes(j);
         }
-    }
-
-    const Plain* sums_of(size_t j) const {
-        const auto at = std::lower_bound(counted_.begin(), counted_.end(), uint32_t(j));
-        return &sums_of_codes_[size_t(at - counted_.begin()) * Base::most_counted];
+        sums_of_codes_.assign(2 * n_sums, Both{});
+        codes_of_.clear();
+        for (uint32_t j : counted_) codes_of_.push_back({rank(j), &sums_of_codes_[first_sum_[j]]});
+        const auto add = [&](size_t i, size_t to) {
+            const Row row = rows_[i];
+            const Both own = {{distance_[row], double(times(row))}};
+            for (const CodesOf& column : codes_of_)
+                column.sums[to + column.codes[row]].sum_and_n += own.sum_and_n;
+        };
+        // Every other row has sums of its own: one that is added to waits for the one before.
+        size_t i = node.begin;
+        for (; i + 1 < node.end; i += 2) {
+            add(i, 0);
+            add(i + 1, n_sums);
+        }
+        if (i < node.end) add(i, 0);
+        for (size_t k = 0; k < n_sums; ++k)
+            sums_of_codes_[k].sum_and_n += sums_of_codes_[n_sums + k].sum_and_n;
     }
 
     // The values of a column, by code or in the order of their first rows; false where there is
@@ -236,10 +260,11 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
     bool find_values(const Open& node, size_t j) {
         values_.clear();
         if (is_counted(j)) {
-            const Plain* const sums = sums_of(j);
-            for (uint32_t code = 0; code < n_codes(j); ++code)
-                if (sums[code].n > 0)
-                    values_.push_back({code, sums[code], sums[code].sum / sums[code].n});
+            const Both* const sums = &sums_of_codes_[first_sum_[j]];
+            for (uint32_t code = 0; code < n_codes(j); ++code) {
+                const Plain rows{sums[code].sum_and_n[0], sums[code].sum_and_n[1]};
+                if (rows.n > 0) values_.push_back({code, rows, rows.sum / rows.n});
+            }
             return values_.size() > 1;
         }
         const uint32_t* codes = rank(j);
@@ -293,6 +318,15 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
     double off_ = 0;      // how far scores may be off
 
   private:
+    // A sum and the number of its cases, to be added to at once.
+    struct Both {
+        double sum_and_n [[gnu::vector_size(16)]];
+    };
+    struct CodesOf {
+        const uint32_t* codes;  // by row
+        Both* sums;             // by code
+    };
+
     std::vector<double> distance_;  // by row
     std::vector<double> share_;     // by cases on one side
 
@@ -301,8 +335,9 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
     std::vector<uint32_t> present_;
     std::vector<Plain> counters_;  // by code
     std::vector<uint32_t> counted_;
-    std::vector<const uint32_t*> codes_of_;
-    std::vector<Plain> sums_of_codes_;
+    std::vector<CodesOf> codes_of_;
+    std::vector<Both> sums_of_codes_;
+    std::vector<uint32_t> first_sum_;  // by column that is counted
 };
 
 }  // namespace branchwise
