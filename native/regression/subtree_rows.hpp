@@ -221,8 +221,8 @@ class SubtreeRows {
     std::vector<Times> times_;            // how often, if rows are repeated
     std::vector<uint32_t> origin_;        // its record
     std::vector<Row> rows_;               // of nodes, in the order of their numbers
-    Row by_number_[of_few ? most + divided_together : 1] =
-        {};  // the same in the order of the target, of few rows
+    // The same in the order of the target, of few rows.
+    Row by_number_[of_few ? most + divided_together : 1] = {};
     std::vector<Row> branch_;
     // By column and row.
     size_t room_ = 0;  // of a column
