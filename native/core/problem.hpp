@@ -90,9 +90,16 @@ struct Options {
     unsigned n_threads = 1;
     size_t worth_sharing = 0;  // a node of fewer cells (rows x columns) is left to one thread
 
-    // Whether the best column is the one that gains most, whatever the others do.
+    // Whether the best column is the one of the largest score, whatever the others do, and so is
+    // the best threshold.
+    bool takes_largest_score() const { return !quinlan_thresholds && !average_gain; }
     bool takes_largest_gain() const {
-        return criterion != Criterion::gain_ratio && !quinlan_thresholds && !average_gain;
+        return criterion != Criterion::gain_ratio && takes_largest_score();
+    }
+
+    // C4.5 chooses among thresholds by gain, and only then between columns by ratio.
+    bool thresholds_by_ratio() const {
+        return criterion == Criterion::gain_ratio && !quinlan_thresholds;
     }
 };
 

@@ -21,7 +21,7 @@ class LearnedSweep : public ThresholdSweep<W> {
 
     void sweep_list(const Records<W>& records, const RecordJob& job, size_t column,
                     const std::vector<uint32_t>& classes, double least) {
-        if (!this->searches()) return sweep_whole_list(records, job, column);
+        if (!this->searches()) return sweep_whole_list(records, job, column, Base::all);
         found_.clear();
         lefts_.clear();
         for (const bool on_right : {false, true})
@@ -35,6 +35,7 @@ class LearnedSweep : public ThresholdSweep<W> {
             this->missing_to_ = found.on_right;
             this->score_sides(entry[found.index].rank, entry[found.index + 1].rank);
         }
+        this->find_first([&] { sweep_whole_list(records, job, column, 1); });
     }
 
     // The threshold between two ranks, with missing cases on either side.
@@ -102,11 +103,13 @@ class LearnedSweep : public ThresholdSweep<W> {
         }
     }
 
-    void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column) {
+    void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column,
+                          size_t most) {
         this->count_inner();
         const typename Base::List list(records, job, records.slot(column));
         const uint8_t* base = records.first(job);
-        for (size_t i = 0; i + 1 < job.n_ranked[records.slot(column)]; ++i) {
+        const size_t n = job.n_ranked[records.slot(column)];
+        for (size_t i = 0; i + 1 < n && this->n_thresholds_ < most; ++i) {
             this->to_left(list.label(i), records.weight_of(list.steps(i)));
             this->left_cases_ += records.share_of(records.share_steps(list[i], base));
             if (list[i].rank != list[i + 1].rank) score_at(list[i].rank, list[i + 1].rank);

@@ -1,8 +1,7 @@
 // The records of a node, numbered: which have a value of a column, as the bits of a word, and the
 // order of their numbers.
 //
-// It knows columns of codes below 64, with a branch for each value, and numbers where thresholds
-// are chosen by what they take away.
+// It knows columns of codes below 64, with a branch for each value, and numbers.
 
 #pragma once
 
@@ -67,7 +66,6 @@ class NumberedRecords {
 
     NumberedRecords(const Problem& problem, const Rows& records)
         : records_(records),
-          takes_numbers_(problem.criterion == Criterion::gain || problem.quinlan_thresholds),
           local_(problem.columns.size()),
           number_of_(size_t(problem.n_classes)),
           codes_(records.size() * most),
@@ -87,7 +85,7 @@ class NumberedRecords {
         uint32_t n_columns = 0;
         // Member by member: what is put together first and copied then has to wait.
         for (uint32_t j : *job.alive) {
-            const bool is_number = takes_numbers_ && records_.is_numeric(j);
+            const bool is_number = records_.is_numeric(j);
             if (missing_code_[j] == unknown && !is_number) return false;
             local_[j] = n_columns;
             LocalColumn& column = columns_[n_columns++];
@@ -120,7 +118,6 @@ class NumberedRecords {
     uint32_t code_of(uint32_t value) const { return code_[value]; }
 
     const Rows& records_;
-    const bool takes_numbers_;
     size_t n_ = 0;  // rows
     std::vector<LocalColumn> columns_;
     std::vector<uint64_t> wide_;     // by value: its rows

@@ -75,8 +75,7 @@ class NumberedThresholds {
         if (!search(node, missing, steps, class_of, values)) return true;
         const Scale& scale = node.scale;
         const bool ratio = problem_.criterion == Criterion::gain_ratio;
-        const double information =
-            ratio ? double(node.size_impurity) * scale.unit - logs_.x_log2_x(missing_total_) : 0.0;
+        const double information = information_of(node);
         const double choice = double(choice_[search_.n_thresholds()]) * scale.unit;
         const double noise = double(Impurities::noise_of(node.size_impurity)) * scale.unit;
         const double off = search_.off() + 4 * LogBounds::slack * scale.total;
@@ -115,37 +114,33 @@ class NumberedThresholds {
         scored_.clear();
         double top = no_score;
         for (size_t k = 0; k < search_.contenders().size(); ++k) {
-            Scored scored;
             const double left = set_left(node, k), right = known_total_ - left;
             for (uint32_t c : node.classes) right_[c] = weight_of(known_[c]) - left_[c];
-            scored.drop =
+            const int64_t drop =
                 std::max<int64_t>(whole - impurity(left_, n, left) - impurity(right_, n, right), 0);
-            scored.left = left;
-            scored_.push_back(scored);
-            top = std::max(top, scale.gain(scored.drop));
+            const double score = problem_.thresholds_by_ratio()
+                                     ? scale.score(drop, exact_information(node, left))
+                                     : scale.gain(drop);
+            scored_.push_back({score, drop, left});
+            top = std::max(top, score);
         }
-        // C4.5 chooses among thresholds by gain, and only then between columns by ratio.
         size_t best = 0;
-        while (scale.gain(scored_[best].drop) < scale.least(top)) ++best;
+        while (scored_[best].score < scale.least(top)) ++best;
         candidate.drop = scored_[best].drop - choice_[search_.n_thresholds()];
         if (problem_.quinlan_thresholds &&
             candidate.drop <= Impurities::noise_of(node.size_impurity)) {
             candidate.drop = -1;
             return candidate;
         }
-        int64_t information = 0;
-        if (problem_.criterion == Criterion::gain_ratio)
-            information = node.size_impurity - impurities_.x_log2_x(missing_total_) -
-                          impurities_.x_log2_x(scored_[best].left) -
-                          impurities_.x_log2_x(known_total_ - scored_[best].left);
-        candidate.score = scale.score(candidate.drop, information);
+        candidate.score = scale.score(candidate.drop, exact_information(node, scored_[best].left));
         set_threshold(candidate, best);
         return candidate;
     }
 
   private:
-    // A threshold: what it takes away, and the weight on its left.
+    // A threshold: what it is chosen by, what it takes away, and the weight on its left.
     struct Scored {
+        double score;
         int64_t drop;
         double left;
     };
@@ -154,6 +149,19 @@ class NumberedThresholds {
 
     int64_t impurity(const std::vector<double>& weights, size_t n, double total) const {
         return impurities_.impurity(problem_.criterion, weights.data(), int(n), total);
+    }
+
+    // Split information of a threshold with so much on its left.
+    int64_t exact_information(const NumberedNode& node, double left) const {
+        if (problem_.criterion != Criterion::gain_ratio) return 0;
+        return node.size_impurity - impurities_.x_log2_x(missing_total_) -
+               impurities_.x_log2_x(left) - impurities_.x_log2_x(known_total_ - left);
+    }
+
+    // The same roughly, without the terms of both sides.
+    double information_of(const NumberedNode& node) const {
+        if (problem_.criterion != Criterion::gain_ratio) return 0;
+        return double(node.size_impurity) * node.scale.unit - logs_.x_log2_x(missing_total_);
     }
 
     void set_threshold(Candidate& candidate, size_t contender) const {
@@ -190,7 +198,8 @@ class NumberedThresholds {
         const size_t on_right = enough_from(fewest, [&](size_t i) { return n_ - 1 - i; });
         if (on_left + on_right > n_) return false;
         search_.search({ranks_, labels_, steps_}, known_, node.classes, on_left - 1,
-                       n_ - on_right - 1, whole_of(node), node.scale, values, no_score);
+                       n_ - on_right - 1, {whole_of(node), information_of(node)}, node.scale,
+                       values, no_score);
         return search_.n_thresholds() > 0;
     }
 

@@ -259,7 +259,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     // Scores below this are worse than `top` by more than ties can make up for, even if a
     // threshold ties with another that ties with the best.
     double least_of_use(const Scored<W>& node, double top) const {
-        if (!problem_.takes_largest_gain() || top == no_score) return no_score;
+        if (!problem_.takes_largest_score() || top == no_score) return no_score;
         return top - 3 * (top - node.scale.least(top));
     }
 

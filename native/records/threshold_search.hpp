@@ -4,7 +4,14 @@
 // What a threshold takes away of the impurity is a convex function of the class weights on its
 // left, by entropy as by gini. So between two places of the list it is at most what it would be
 // at the corners: with all weight between them of some classes moved to the left, and none of
-// the others. A few corners tell of most blocks of a list that no threshold within is any good.
+// the others. A few corners tell of most blocks of a list that no threshold within is any good. Of
+// more than two classes there are too many corners: but for the sizes of both sides, classes
+// count one by one, and what the sizes take is at most what the tangent says.
+//
+// Its split information is a concave function of the weight on its left. So where it takes away
+// at most some multiple of its information at two places, it does so between them, and all this
+// is true of gain ratios as well. Those of thresholds with little on a side are the least certain:
+// each ratio has bounds of its own.
 
 #pragma once
 
@@ -12,51 +19,49 @@
 #include <cmath>
 #include <vector>
 
-#include "core/score_bounds.hpp"
 #include "records/records.hpp"
+#include "records/side_purity.hpp"
+#include "records/threshold_contenders.hpp"
 
 namespace branchwise {
+
+// What both sides of a threshold share out: impurity, and the split information that lacks the
+// terms of these two.
+struct Undivided {
+    double impurity;
+    double information;
+};
 
 template <typename W, typename List = typename Records<W>::List>
 class ThresholdSearch {
   public:
     using Steps = typename Records<W>::Steps;
-
-    // A threshold after an entry of the list, and what it takes away, roughly.
-    struct Contender {
-        size_t index;
-        double drop;
-    };
+    using Contender = typename ThresholdContenders<Steps>::Contender;
 
     ThresholdSearch(const Problem& problem, const Impurities& impurities)
         : problem_(problem), impurities_(impurities), step_(weighted ? problem.weight_step : 1.0) {}
 
-    // Whether thresholds are chosen by what they take away, and it can be told roughly.
+    // Whether it can be told roughly what thresholds take away.
     bool serves(double total) const {
         if (problem_.criterion == Criterion::gini) return true;
-        if (problem_.criterion == Criterion::gain_ratio && !problem_.quinlan_thresholds)
-            return false;
         if (impurities_.has_table_for(size_t(total))) return true;
         return weighted && !impurities_.has_table() && ImpurityBounds::are_sound(problem_);
     }
 
-    // `whole`: the impurity that the two sides share out; thresholds are allowed after the entries
-    // `first` to `last`. One that takes away less than `floor` is of no use. `before`: what is on
-    // the left of all thresholds, by class.
+    // Thresholds are allowed after the entries `first` to `last`. One whose score is less than
+    // `floor` is of no use. `before`: what is on the left of all thresholds, by class.
     void search(const List& list, const std::vector<Steps>& known,
-                const std::vector<uint32_t>& classes, size_t first, size_t last, double whole,
-                const Scale& scale, const DistinctNumbers* values, double floor,
-                const std::vector<Steps>* before = nullptr) {
+                const std::vector<uint32_t>& classes, size_t first, size_t last,
+                const Undivided& undivided, const Scale& scale, const DistinctNumbers* values,
+                double floor, const std::vector<Steps>* before = nullptr) {
         list_ = list;
         values_ = values;
         classes_ = classes;
-        whole_ = whole;
-        resolution_ = scale.resolution * scale.total;
+        whole_ = undivided.impurity;
+        information_ = undivided.information;
         n_thresholds_ = 0;
-        contenders_.clear();
-        lefts_.clear();
         const auto terms = double(2 * classes.size() + 8);
-        off_ = terms * scale.unit + 1e-15 * terms * std::fabs(whole_);
+        double off = terms * scale.unit + 1e-15 * terms * std::fabs(whole_);
         known_.resize(classes.size());
         before_.assign(classes.size(), 0);
         slot_.resize(size_t(problem_.n_classes));
@@ -66,101 +71,51 @@ class ThresholdSearch {
             slot_[classes[k]] = uint32_t(k);
         }
         if (problem_.criterion == Criterion::gini) {
-            off_ += 1e-15 * terms * scale.total;
-            begin(floor);
-            find(Gini(), first, last);
+            off += 1e-15 * terms * scale.total;
+            find(GiniPurity(), first, last, {scale, floor, off});
         } else if (impurities_.has_table()) {
-            const Table table{impurities_.table(), scale.unit};
-            off_ += 1e-15 * terms * table.x_log2_x(scale.total);
-            begin(floor);
-            find(Entropy<Table>{table}, first, last);
+            const LogTable table{impurities_.table(), scale.unit};
+            off += 1e-15 * terms * table.x_log2_x(scale.total);
+            find_by_entropy(table, first, last, {scale, floor, off});
         } else {
-            off_ += 4 * LogBounds::slack * scale.total;
-            begin(floor);
-            find(Entropy<LogBounds>{LogBounds::shared()}, first, last);
+            off += 4 * LogBounds::slack * scale.total;
+            find_by_entropy(LogBounds::shared(), first, last, {scale, floor, off});
         }
-        compact();
+        found_.compact();
     }
 
     // In the order of the list.
-    const std::vector<Contender>& contenders() const { return contenders_; }
+    const std::vector<Contender>& contenders() const { return found_.all(); }
     // Class weights on the left of one, by the classes given.
-    const Steps* left(size_t contender) const { return &lefts_[contender * classes_.size()]; }
+    const Steps* left(size_t contender) const { return found_.left(contender); }
     size_t n_thresholds() const { return n_thresholds_; }
     // How far what is told of a threshold is off at most.
-    double off() const { return off_; }
+    double off() const { return found_.off(); }
 
   private:
     static constexpr bool weighted = Records<W>::weighted;
-    static constexpr size_t block = 32;        // entries
-    static constexpr size_t few_entries = 96;  // up to so many are gone through one by one
-    static constexpr size_t most_classes = 3;  // for corners
+    static constexpr size_t block = 32;         // entries
+    static constexpr size_t few_entries = 96;   // up to so many are gone through one by one
+    static constexpr size_t most_classes = 32;  // that blocks may have, which take memory
 
     // Entries of one class that follow one another.
     struct Run {
         Steps left[2];  // up to the last of them
         size_t last;
-        double drop;    // of the threshold after it, or the most that it can be
-        bool is_known;  // which
+        Worth worth;    // of the threshold after it
+        double most;    // that this is good for
+        bool is_known;  // whether it is more than a bound
         bool is_peak;   // the left side is farther from the shares of both classes than before
         bool at_end;    // whether there is a threshold after the last
         bool within;    // and between them
     };
 
-    // What the classes of a side keep of its purity; a threshold is the better the more they keep.
-    struct Gini {
-        static constexpr bool takes_long = false;
-
-        double operator()(const double* weights, size_t n, double total) const {
-            double squares = 0;
-            for (size_t c = 0; c < n; ++c) squares += weights[c] * weights[c];
-            return total > 0 ? squares / total - total : 0.0;
-        }
-
-        // Of two classes on two sides, in parts: what a class keeps by itself, and the rest. Two
-        // classes lose twice the product of their weights over the sum.
-        double of_class(double, double) const { return 0; }
-        double of_sides(double a, double b, double right_a, double right_b, double left,
-                        double right, double, double) const {
-            double lost = 0;
-            if (left > 0) lost += a * (b / left);
-            if (right > 0) lost += right_a * (right_b / right);
-            return -2 * lost;
-        }
-    };
-
-    struct Table {
-        static constexpr bool takes_long = false;
-
-        const int64_t* table;
-        double unit;
-        double x_log2_x(double weight) const { return double(table[size_t(weight)]) * unit; }
-    };
-
     template <typename Logs>
-    struct Entropy {
-        static constexpr bool takes_long = Logs::takes_long;  // to find what a threshold takes away
-
-        const Logs& logs;
-        double operator()(const double* weights, size_t n, double total) const {
-            double kept = -logs.x_log2_x(total);
-            for (size_t c = 0; c < n; ++c) kept += logs.x_log2_x(weights[c]);
-            return kept;
-        }
-        double of_class(double left, double right) const {
-            return logs.x_log2_x(left) + logs.x_log2_x(right);
-        }
-        double of_sides(double, double, double, double, double left, double right, double kept_a,
-                        double kept_b) const {
-            return kept_a + kept_b - (logs.x_log2_x(left) + logs.x_log2_x(right));
-        }
-    };
-
-    void begin(double floor) {
-        floor_ = floor - off_;
-        keep_ = floor_;
-        best_ = -std::numeric_limits<double>::infinity();
-        n_compact_ = 0;
+    void find_by_entropy(const Logs& logs, size_t first, size_t last, const ThresholdBar& bar) {
+        if (problem_.thresholds_by_ratio())
+            find(EntropyPurity<Logs, true>{logs}, first, last, bar);
+        else
+            find(EntropyPurity<Logs, false>{logs}, first, last, bar);
     }
 
     bool differs(size_t i) const {
@@ -169,12 +124,13 @@ class ThresholdSearch {
     }
 
     template <typename Purity>
-    void find(const Purity& purity, size_t first, size_t last) {
+    void find(const Purity& purity, size_t first, size_t last, const ThresholdBar& bar) {
+        found_.template begin<Purity::is_ratio>(bar, classes_.size());
         left_ = before_;
         for (size_t i = 0; i <= first; ++i) left_[slot_[list_.label(i)]] += list_.steps(i);
         if (differs(first)) {
             ++n_thresholds_;
-            offer(first, drop(purity, left_.data()));
+            offer<Purity>(first, worth(purity, left_.data()));
         }
         if (last - first > few_entries && classes_.size() <= most_classes) {
             if (values_)
@@ -182,7 +138,7 @@ class ThresholdSearch {
             else
                 bound_blocks<false>(purity, first, last);
             for (size_t b = 0; b < bounds_.size(); ++b) {
-                if (bounds_[b] + 2 * off_ < keep_) continue;
+                if (!may_be_reached<Purity>(bounds_[b])) continue;
                 const size_t start = first + b * block;
                 std::copy_n(&starts_[b * classes_.size()], classes_.size(), left_.data());
                 visit<false>(purity, start, std::min(start + block, last));
@@ -201,7 +157,7 @@ class ThresholdSearch {
             if (classes_.size() == 2) return visit_of_two<counts>(purity, start, end);
         const List list = list_;
         size_t i = start;
-        bool before_is_known = false;  // what a threshold before the run takes away
+        bool before_is_known = false;  // what a threshold before the run is good for
         double before = 0;
         while (i < end) {
             const size_t run = i + 1;
@@ -223,19 +179,20 @@ class ThresholdSearch {
                 before_is_known = false;
                 continue;
             }
-            if (within && !before_is_known) before = drop(purity, left_.data());
+            if (within && !before_is_known) before = most<Purity>(worth(purity, left_.data()));
             left_[slot] = left + added;
-            const double after = drop(purity, left_.data());
-            if (at_end && after > best_) raise(after);
-            if (within && std::max(before, after) + 2 * off_ >= keep_) {
+            const Worth at_last = worth(purity, left_.data());
+            const double after = most<Purity>(at_last);
+            if (at_end) learn<Purity>(at_last);
+            if (within && may_be_reached<Purity>(std::max(before, after))) {
                 left_[slot] = left;
                 for (size_t k = run; k < i; ++k) {
                     left_[slot] += list.steps(k);
-                    if (differs(k)) offer(k, drop(purity, left_.data()));
+                    if (differs(k)) offer<Purity>(k, worth(purity, left_.data()));
                 }
                 left_[slot] = left + added;
             }
-            if (at_end) offer(i, after);
+            if (at_end) offer<Purity>(i, at_last);
             before = after;
             before_is_known = true;
         }
@@ -249,7 +206,8 @@ class ThresholdSearch {
         const size_t n_runs = find_runs<counts>(start, end);
         const auto evaluate = [&](Run& run) {
             if (run.is_known) return;
-            run.drop = drop_of<2>(purity, run.left, known_.data());
+            run.worth = worth_of<2>(purity, run.left);
+            run.most = most<Purity>(run.worth);
             run.is_known = true;
         };
         evaluate(runs_[0]);
@@ -258,31 +216,37 @@ class ThresholdSearch {
             Run& run = runs_[k];
             if (!run.is_peak) continue;
             evaluate(run);
-            if (run.at_end && run.drop > best_) raise(run.drop);
+            if (run.at_end) learn<Purity>(run.worth);
         }
         for (size_t k = 1; k <= n_runs; ++k) {
             Run &before = runs_[k - 1], &run = runs_[k];
-            if (!run.is_known) run.drop = std::max(before.drop, runs_[k + 1].drop);
-            if (std::max(before.drop, run.drop) + 2 * off_ < keep_) continue;
+            if (!run.is_known) run.most = std::max(before.most, runs_[k + 1].most);
+            if (!may_be_reached<Purity>(std::max(before.most, run.most))) continue;
             evaluate(run);
             if (run.within) visit_within(purity, before, run);
             if (!run.at_end) continue;
             std::copy_n(run.left, 2, left_.data());
-            offer(run.last, run.drop);
+            offer<Purity>(run.last, run.worth);
         }
     }
 
-    // The thresholds within a run: each takes away no more than lies between its ends.
+    // The thresholds within a run: each takes away no more than lies between its ends, and has no
+    // less information.
     template <typename Purity>
     void visit_within(const Purity& purity, const Run& before, const Run& run) {
         const uint32_t slot = slot_[list_.label(run.last)];
-        const double slope = (run.drop - before.drop) / double(run.left[slot] - before.left[slot]);
+        const Worth &from = before.worth, &to = run.worth;
+        const auto weight = double(run.left[slot] - before.left[slot]);
+        const Worth slope{(to.drop - from.drop) / weight,
+                          (to.information - from.information) / weight};
         std::copy_n(before.left, 2, left_.data());
         for (size_t i = before.last + 1; i < run.last; ++i) {
             left_[slot] += list_.steps(i);
-            const double most = before.drop + slope * double(left_[slot] - before.left[slot]);
-            if (most + 4 * off_ >= keep_ && differs(i))
-                offer(i, drop_of<2>(purity, left_.data(), known_.data()));
+            const auto more = double(left_[slot] - before.left[slot]);
+            const Worth between{from.drop + slope.drop * more,
+                                from.information + slope.information * more};
+            if (may_be_reached<Purity>(most<Purity>(between)) && differs(i))
+                offer<Purity>(i, worth_of<2>(purity, left_.data()));
         }
     }
 
@@ -325,37 +289,44 @@ class ThresholdSearch {
         return size_t(run - runs_) - 1;
     }
 
-    // What a threshold takes away that leaves these weights on the left.
+    // Of a threshold that leaves these weights on the left.
     template <typename Purity>
-    double drop(const Purity& purity, const Steps* left) {
-        if (classes_.size() == 2) return drop_of<2>(purity, left, known_.data());
-        if (classes_.size() == 3) return drop_of<3>(purity, left, known_.data());
+    Worth worth(const Purity& purity, const Steps* left) {
+        if (classes_.size() == 2) return worth_of<2>(purity, left);
+        if (classes_.size() == 3) return worth_of<3>(purity, left);
         const size_t n = classes_.size();
         sides_.resize(2 * n);
-        return drop_of(purity, left, known_.data(), n, sides_.data(), sides_.data() + n);
+        return worth_of(purity, left, n, sides_.data(), sides_.data() + n);
     }
 
     // Of few classes, whose weights stay in registers.
     template <size_t n, typename Purity>
-    double drop_of(const Purity& purity, const Steps* left, const Steps* known) const {
+    Worth worth_of(const Purity& purity, const Steps* left) const {
         double of_left[n], of_right[n];
-        return drop_of(purity, left, known, n, of_left, of_right);
+        return worth_of(purity, left, n, of_left, of_right);
     }
 
     template <typename Purity>
-    double drop_of(const Purity& purity, const Steps* left, const Steps* known, size_t n,
-                   double* of_left, double* of_right) const {
+    Worth worth_of(const Purity& purity, const Steps* left, size_t n, double* of_left,
+                   double* of_right) const {
         double left_total = 0, right_total = 0;
         for (size_t c = 0; c < n; ++c) {
             of_left[c] = double(left[c]) * step_;
-            of_right[c] = double(known[c] - left[c]) * step_;
+            of_right[c] = double(known_[c] - left[c]) * step_;
             left_total += of_left[c];
             right_total += of_right[c];
         }
-        return whole_ + purity(of_left, n, left_total) + purity(of_right, n, right_total);
+        return {whole_ + purity(of_left, n, left_total) + purity(of_right, n, right_total),
+                information(purity, left_total, right_total)};
     }
 
-    // The most that a threshold within each block can take away, the one after its last entry
+    template <typename Purity>
+    double information(const Purity& purity, double left, double right) const {
+        if constexpr (Purity::is_ratio) return information_ - purity.sizes(left, right);
+        return 0;
+    }
+
+    // The most that a threshold within each block is good for, the one after its last entry
     // included. Blocks are left in starts_, with the class weights before them.
     template <bool values, typename Purity>
     void bound_blocks(const Purity& purity, size_t first, size_t last) {
@@ -363,24 +334,39 @@ class ThresholdSearch {
         bounds_.clear();
         starts_.clear();
         if (n == 2) return bound_blocks_of_two<values>(purity, first, last);
-        Steps left[most_classes] = {}, within[most_classes] = {};
-        std::copy_n(left_.data(), n, left);
-        double before = drop(purity, left);
+        double known[most_classes], at[most_classes], kept[most_classes];
+        double next[most_classes], next_kept[most_classes];
+        Steps left[most_classes], within[most_classes];
+        double total = 0, of_left = 0;
+        for (size_t c = 0; c < n; ++c) {
+            left[c] = left_[c];
+            known[c] = double(known_[c]) * step_;
+            at[c] = double(left[c]) * step_;
+            kept[c] = purity.of_class(at[c], known[c] - at[c]);
+            total += known[c];
+            of_left += at[c];
+        }
+        double before = information(purity, of_left, total - of_left);
         for (size_t start = first; start < last; start += block) {
             const size_t end = std::min(start + block, last);
             add_up<values>(start, end, within);
             starts_.insert(starts_.end(), left, left + n);
-            double most = before;
-            const size_t all = (size_t(1) << n) - 1;
-            for (size_t corner = 1; corner <= all; ++corner) {
-                Steps at[most_classes] = {};
-                for (size_t c = 0; c < n; ++c) at[c] = left[c] + (corner >> c & 1 ? within[c] : 0);
-                before = drop(purity, at);
-                most = std::max(most, before);
+            double of_next = 0;
+            for (size_t c = 0; c < n; ++c) {
+                left[c] += within[c];
+                next[c] = double(left[c]) * step_;
+                next_kept[c] = purity.of_class(next[c], known[c] - next[c]);
+                of_next += next[c];
             }
-            for (size_t c = 0; c < n; ++c) left[c] += within[c];
-            bounds_.push_back(most);
-            if (before > best_ && differs(end)) raise(before);
+            const BlockEnds ends{at, next, kept, next_kept, known, n, of_left, of_next, total};
+            const double after = information(purity, of_next, total - of_next);
+            bounds_.push_back(
+                most<Purity>({whole_ + purity.most_between(ends), std::min(before, after)}));
+            if (differs(end)) learn<Purity>({whole_ + purity.at_next(ends), after});
+            before = after;
+            std::copy_n(next, n, at);
+            std::copy_n(next_kept, n, kept);
+            of_left = of_next;
         }
     }
 
@@ -393,7 +379,7 @@ class ThresholdSearch {
         double at[2] = {double(left[0]) * step_, double(left[1]) * step_};
         double kept[2] = {purity.of_class(at[0], known[0] - at[0]),
                           purity.of_class(at[1], known[1] - at[1])};
-        double before = drop(purity, left);
+        double before = most<Purity>(worth(purity, left));
         for (size_t start = first; start < last; start += block) {
             const size_t end = std::min(start + block, last);
             add_up<values>(start, end, within);
@@ -405,19 +391,39 @@ class ThresholdSearch {
                 next_kept[c] = purity.of_class(next[c], known[c] - next[c]);
             }
             const auto corner = [&](double a, double b, double kept_a, double kept_b) {
-                const double of_left = a + b;
-                return whole_ + purity.of_sides(a, b, known[0] - a, known[1] - b, of_left,
-                                                total - of_left, kept_a, kept_b);
+                const double of_left = a + b, of_right = total - of_left;
+                return Worth{whole_ + purity.of_sides(a, b, known[0] - a, known[1] - b, of_left,
+                                                      of_right, kept_a, kept_b),
+                             information(purity, of_left, of_right)};
             };
-            const double mixed = std::max(corner(next[0], at[1], next_kept[0], kept[1]),
-                                          corner(at[0], next[1], kept[0], next_kept[1]));
-            const double after = corner(next[0], next[1], next_kept[0], next_kept[1]);
+            const double mixed =
+                std::max(most<Purity>(corner(next[0], at[1], next_kept[0], kept[1])),
+                         most<Purity>(corner(at[0], next[1], kept[0], next_kept[1])));
+            const Worth at_end = corner(next[0], next[1], next_kept[0], next_kept[1]);
+            const double after = most<Purity>(at_end);
             bounds_.push_back(std::max(std::max(before, after), mixed));
             before = after;
             std::copy_n(next, 2, at);
             std::copy_n(next_kept, 2, kept);
-            if (after > best_ && differs(end)) raise(after);
+            if (differs(end)) learn<Purity>(at_end);
         }
+    }
+
+    template <typename Purity>
+    double most(const Worth& worth) const {
+        return found_.template most<Purity::is_ratio>(worth);
+    }
+    template <typename Purity>
+    bool may_be_reached(double most) const {
+        return found_.template may_be_reached<Purity::is_ratio>(most);
+    }
+    template <typename Purity>
+    void learn(const Worth& worth) {
+        found_.template learn<Purity::is_ratio>(worth);
+    }
+    template <typename Purity>
+    void offer(size_t index, const Worth& worth) {
+        found_.template offer<Purity::is_ratio>(index, worth, left_.data());
     }
 
     // The class weights of the entries after `start` up to `end`, and their thresholds.
@@ -431,35 +437,6 @@ class ThresholdSearch {
         n_thresholds_ += different;
     }
 
-    // Some threshold takes away so much: others that take away less by more than ties allow are
-    // of no use.
-    void raise(double drop) {
-        best_ = drop;
-        keep_ = std::max(floor_, best_ - 2 * off_ - resolution_ - (best_ + off_) * 2 * tie);
-    }
-
-    void offer(size_t index, double drop) {
-        if (drop < keep_) return;
-        if (drop > best_) raise(drop);
-        contenders_.push_back({index, drop});
-        lefts_.insert(lefts_.end(), left_.begin(), left_.end());
-        if (contenders_.size() > 2 * n_compact_ + 16) compact();
-    }
-
-    void compact() {
-        size_t n = 0;
-        const size_t width = classes_.size();
-        for (size_t k = 0; k < contenders_.size(); ++k) {
-            if (contenders_[k].drop < keep_) continue;
-            contenders_[n] = contenders_[k];
-            std::copy_n(&lefts_[k * width], width, &lefts_[n * width]);
-            ++n;
-        }
-        contenders_.resize(n);
-        lefts_.resize(n * width);
-        n_compact_ = n;
-    }
-
     const Problem& problem_;
     const Impurities& impurities_;
     const double step_;  // of weights
@@ -467,11 +444,10 @@ class ThresholdSearch {
     List list_;
     const DistinctNumbers* values_ = nullptr;  // if some are too close for a threshold
     std::vector<uint32_t> classes_, slot_;     // and the place of each class among them
-    double whole_ = 0, off_ = 0, resolution_ = 0;
-    double floor_ = 0, keep_ = 0, best_ = 0;
-    size_t n_thresholds_ = 0, n_compact_ = 0;
-    std::vector<Contender> contenders_;
-    std::vector<Steps> known_, before_, left_, lefts_, starts_;
+    double whole_ = 0, information_ = 0;
+    size_t n_thresholds_ = 0;
+    ThresholdContenders<Steps> found_;
+    std::vector<Steps> known_, before_, left_, starts_;
     std::vector<double> sides_, bounds_;
     Run runs_[few_entries + 2];
 };

@@ -40,27 +40,21 @@ class ThresholdSweep {
         if (problem_.quinlan_thresholds)
             fewest_ =
                 std::max(problem_.cases_in_leaf, fewest_on_a_side(sides.known_cases, problem_));
-        n_thresholds_ = 0;
-        first_drop_ = -1;
-        std::fill(left_.begin(), left_.end(), W(0));
         known_ = &known;
-        right_ = known;
-        left_total_ = 0;
-        left_cases_ = 0;
-        left_inner_ = right_inner_ = 0;
         whole_ = whole;
         information_ = 0;
         if (problem_.criterion == Criterion::gain_ratio)
             information_ =
                 impurities_.x_log2_x(W(scale.total)) - impurities_.x_log2_x(sides.missing_total);
         thresholds_.clear();
+        start_over();
     }
 
     // A list, without the thresholds that cannot be the best. `least` is the least score that is
     // of any use; `classes` are those of the node.
     void sweep_list(const Records<W>& records, const RecordJob& job, size_t column,
                     const std::vector<uint32_t>& classes, double least) {
-        if (!searches()) return sweep_whole_list(records, job, column);
+        if (!searches()) return sweep_whole_list(records, job, column, all);
         if (!search_list(records, job, column, classes, least)) return;
         const Ranked* entry = records.ranked(job, records.slot(column));
         n_thresholds_ = search_.n_thresholds();
@@ -69,6 +63,7 @@ class ThresholdSweep {
             const Ranked* at = entry + search_.contenders()[k].index;
             score_sides(at[0].rank, at[1].rank);
         }
+        find_first([&] { sweep_whole_list(records, job, column, 1); });
     }
 
     // A list, roughly: returns whether it has a threshold that may be chosen. If it is sure which
@@ -111,7 +106,7 @@ class ThresholdSweep {
         return true;
     }
     bool sure_which() const { return search_.contenders().size() == 1; }
-    bool searches() const { return search_.serves(scale_->total) && !counts_first(); }
+    bool searches() const { return search_.serves(scale_->total); }
 
     // Whether there was a threshold that may be chosen, if not the best.
     bool any() const { return n_thresholds_ > 0; }
@@ -272,9 +267,29 @@ class ThresholdSweep {
             thresholds_.push_back({score, drop, information, rank, next, missing_to_});
     }
 
-    // Where no threshold gains enough, the first of them counts for the average gain.
+    // Where no threshold gains enough, the first of them counts for the average gain. `sweep`
+    // scores no more than that.
+    template <typename Sweep>
+    void find_first(const Sweep& sweep) {
+        if (!counts_first() || !thresholds_.empty()) return;
+        const size_t n_thresholds = n_thresholds_;
+        start_over();
+        sweep();
+        n_thresholds_ = n_thresholds;
+    }
     bool counts_first() const {
         return problem_.average_gain && !problem_.quinlan_thresholds && problem_.min_gain > 0;
+    }
+
+    // All weight is on the right.
+    void start_over() {
+        n_thresholds_ = 0;
+        first_drop_ = -1;
+        std::fill(left_.begin(), left_.end(), W(0));
+        right_ = *known_;
+        left_total_ = 0;
+        left_cases_ = 0;
+        left_inner_ = right_inner_ = 0;
     }
 
     void count_inner() {
@@ -299,11 +314,16 @@ class ThresholdSweep {
         count_inner();
     }
 
-    void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column) {
+    static constexpr size_t all = ~size_t(0);
+
+    // Up to so many thresholds.
+    void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column,
+                          size_t most) {
         count_inner();
         const List list(records, job, records.slot(column));
         const uint8_t* base = records.first(job);
-        for (size_t i = 0; i + 1 < job.n_ranked[records.slot(column)]; ++i) {
+        const size_t n = job.n_ranked[records.slot(column)];
+        for (size_t i = 0; i + 1 < n && n_thresholds_ < most; ++i) {
             to_left(list.label(i), records.weight_of(list.steps(i)));
             left_cases_ += records.share_of(records.share_steps(list[i], base));
             if (list[i].rank != list[i + 1].rank) score_threshold(list[i].rank, list[i + 1].rank);
@@ -348,8 +368,8 @@ class ThresholdSweep {
         for (uint32_t c : classes) steps_[c] = records.steps_of_weight((*known_)[c]);
         const bool close = problem_.quinlan_thresholds && !records.all_apart(column);
         search_.search(List(records, job, slot), steps_, classes, on_left - 1, n - on_right - 1,
-                       double(whole_) * scale_->unit, *scale_, close ? values_ : nullptr,
-                       least * scale_->total, joined.on_left);
+                       {double(whole_) * scale_->unit, double(information_) * scale_->unit},
+                       *scale_, close ? values_ : nullptr, least, joined.on_left);
         return search_.n_thresholds() > 0;
     }
 
