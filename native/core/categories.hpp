@@ -7,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/group_pairs.hpp"
 #include "core/value_subsets.hpp"
 
 namespace branchwise {
@@ -313,7 +314,7 @@ class Grouper {
         std::vector<uint32_t> order(n);
         std::iota(order.begin(), order.end(), 0u);
         if (neighbours_only) order_by_share(largest_class(), order);
-        start_groups(order);
+        start_groups(order, neighbours_only);
         std::vector<uint32_t> current(n), best_group(n, 0);
         for (size_t i = 0; i < n; ++i) current[order[i]] = uint32_t(i);
         double best = no_score;
@@ -325,7 +326,7 @@ class Grouper {
                 best_group = current;
             }
             if (sizes_.size() == 2) break;
-            const auto [first, second] = best_merger(neighbours_only);
+            const auto [first, second] = best_merger();
             merge(first, second);
             for (uint32_t& g : current) {
                 if (g == second)
@@ -341,17 +342,21 @@ class Grouper {
         return size_t(std::max_element(all_.begin(), all_.end()) - all_.begin());
     }
 
-    void start_groups(const std::vector<uint32_t>& order) {
+    // `neighbours_only`: which alone are merged.
+    void start_groups(const std::vector<uint32_t>& order, bool neighbours_only) {
+        pairs_.start(order.size(), neighbours_only);
         cells_.clear();
         sizes_.clear();
         cases_.clear();
         impurities_of_.clear();
+        of_sizes_.clear();
         for (uint32_t v : order) {
             const W* cell = &values_->cells[v * classes_];
             cells_.insert(cells_.end(), cell, cell + classes_);
             sizes_.push_back(values_->sizes[v]);
             cases_.push_back(cases_for_bars(problem_, values_->sizes[v], values_->cases[v]));
             impurities_of_.push_back(impurity(cell, values_->sizes[v]));
+            of_sizes_.push_back(impurities_.x_log2_x(values_->sizes[v]));
         }
     }
 
@@ -359,9 +364,7 @@ class Grouper {
         return std::accumulate(impurities_of_.begin(), impurities_of_.end(), int64_t(0));
     }
     int64_t sum_of_sizes() const {
-        int64_t sum = 0;
-        for (W size : sizes_) sum += impurities_.x_log2_x(size);
-        return sum;
+        return std::accumulate(of_sizes_.begin(), of_sizes_.end(), int64_t(0));
     }
 
     // What groups gain, less what it takes to say which values they have.
@@ -381,23 +384,20 @@ class Grouper {
     }
 
     // The two groups whose merging leaves the best score, the first of equals.
-    std::pair<size_t, size_t> best_merger(bool neighbours_only) {
+    std::pair<size_t, size_t> best_merger() {
         scores_.clear();
         const int64_t in_branches = sum_of_impurities(), of_sizes = sum_of_sizes();
-        for_pairs(neighbours_only, [&](size_t a, size_t b) {
-            left_.assign(&cells_[a * classes_], &cells_[a * classes_] + classes_);
-            for (size_t c = 0; c < classes_; ++c) left_[c] += cells_[b * classes_ + c];
-            const W size = sizes_[a] + sizes_[b];
-            const int64_t apart = impurities_.x_log2_x(sizes_[a]) + impurities_.x_log2_x(sizes_[b]);
-            scores_.push_back(score(
-                in_branches - impurities_of_[a] - impurities_of_[b] + impurity(left_.data(), size),
-                of_sizes - apart + impurities_.x_log2_x(size)));
+        pairs_.for_each([&](size_t a, size_t b) {
+            const MergedGroup& merged = merged_group(a, b);
+            scores_.push_back(
+                score(in_branches - impurities_of_[a] - impurities_of_[b] + merged.impurity,
+                      of_sizes - of_sizes_[a] - of_sizes_[b] + merged.size_impurity));
         });
         const double least = scale_->least(*std::max_element(scores_.begin(), scores_.end()));
         std::pair<size_t, size_t> best{0, 1};
         size_t i = 0;
         bool found = false;
-        for_pairs(neighbours_only, [&](size_t a, size_t b) {
+        pairs_.for_each([&](size_t a, size_t b) {
             if (!found && scores_[i] >= least) {
                 best = {a, b};
                 found = true;
@@ -407,10 +407,14 @@ class Grouper {
         return best;
     }
 
-    template <typename Visit>
-    void for_pairs(bool neighbours_only, const Visit& visit) const {
-        for (size_t a = 0; a + 1 < sizes_.size(); ++a)
-            for (size_t b = a + 1; b < (neighbours_only ? a + 2 : sizes_.size()); ++b) visit(a, b);
+    const MergedGroup& merged_group(size_t a, size_t b) {
+        MergedGroup& merged = pairs_.at(a, b);
+        if (merged.is_known) return merged;
+        left_.assign(&cells_[a * classes_], &cells_[a * classes_] + classes_);
+        for (size_t c = 0; c < classes_; ++c) left_[c] += cells_[b * classes_ + c];
+        const W size = sizes_[a] + sizes_[b];
+        merged = {true, impurity(left_.data(), size), impurities_.x_log2_x(size)};
+        return merged;
     }
 
     void merge(size_t first, size_t second) {
@@ -425,6 +429,9 @@ class Grouper {
         sizes_.erase(sizes_.begin() + at);
         cases_.erase(cases_.begin() + at);
         impurities_of_.erase(impurities_of_.begin() + at);
+        of_sizes_[first] = impurities_.x_log2_x(sizes_[first]);
+        of_sizes_.erase(of_sizes_.begin() + at);
+        pairs_.merge(first, second);
     }
 
     // Groups get their numbers in the order in which the values meet them.
@@ -455,7 +462,8 @@ class Grouper {
     std::vector<W> all_, left_, right_, cells_, sizes_;
     W all_size_ = 0, left_size_ = 0;
     double all_cases_ = 0, left_cases_ = 0;
-    std::vector<int64_t> impurities_of_;
+    std::vector<int64_t> impurities_of_, of_sizes_;
+    GroupPairs pairs_;
     std::vector<double> log_factorial_{0.0};
 };
 

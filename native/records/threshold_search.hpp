@@ -21,7 +21,7 @@
 
 #include "records/records.hpp"
 #include "records/side_purity.hpp"
-#include "records/threshold_contenders.hpp"
+#include "records/threshold_candidates.hpp"
 
 namespace branchwise {
 
@@ -36,7 +36,7 @@ template <typename W, typename List = typename Records<W>::List>
 class ThresholdSearch {
   public:
     using Steps = typename Records<W>::Steps;
-    using Contender = typename ThresholdContenders<Steps>::Contender;
+    using Contender = typename ThresholdCandidates<Steps>::Contender;
 
     ThresholdSearch(const Problem& problem, const Impurities& impurities)
         : problem_(problem), impurities_(impurities), step_(weighted ? problem.weight_step : 1.0) {}
@@ -446,7 +446,7 @@ class ThresholdSearch {
     std::vector<uint32_t> classes_, slot_;     // and the place of each class among them
     double whole_ = 0, information_ = 0;
     size_t n_thresholds_ = 0;
-    ThresholdContenders<Steps> found_;
+    ThresholdCandidates<Steps> found_;
     std::vector<Steps> known_, before_, left_, starts_;
     std::vector<double> sides_, bounds_;
     Run runs_[few_entries + 2];

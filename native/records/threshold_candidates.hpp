@@ -26,7 +26,7 @@ struct ThresholdBar {
 
 // `ratio`: scores are ratios, otherwise drops.
 template <typename Steps>
-class ThresholdContenders {
+class ThresholdCandidates {
   public:
     // A threshold after an entry of the list, what it takes away, and the most it is good for.
     struct Contender {
