@@ -62,6 +62,7 @@ class ColumnTests {
             surrogate_codes_[i + 1] = surrogate_codes_[i] + size_t(surrogates.n_codes[i]);
     }
 
+    size_t n_nodes() const { return tree_.n_nodes(); }
     bool is_leaf(uint32_t node) const { return tree_.n_children[node] == 0; }
     uint32_t n_children(uint32_t node) const { return uint32_t(tree_.n_children[node]); }
     uint32_t child(uint32_t node, uint32_t branch) const { return first_child_[node] + branch; }

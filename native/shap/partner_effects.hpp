@@ -19,34 +19,46 @@ namespace branchwise {
 // Outcomes are numbers; one that says "lacks the column already" leads to no end.
 class PartnerEffects {
   public:
-    // Let there be so many rows of the background, and outcomes.
-    void begin(size_t width, size_t at, size_t n_others, size_t n_outcomes) {
+    // Let there be so many rows of the background, outcomes, and sets of values.
+    void begin(size_t width, size_t at, size_t n_others, size_t n_outcomes, size_t n_sets) {
         at_ = at;
-        length_ = (width + step_ - 1) / step_ * step_;
+        width_ = width;
+        length_ = whole_steps(width);
+        n_outcomes_ = n_outcomes;
         others_.resize(n_others);
         lines_.resize(n_others * length_);
-        values_.assign(n_outcomes, 0.0);
+        values_.assign(n_outcomes * n_sets, 0.0);
+        kinds_.clear();
+        kind_of_.assign(n_outcomes * width, unknown_);
+        shares_.clear();
+        shares_of_.assign(n_outcomes * n_sets * width, unknown_);
     }
 
     void set_other(size_t other, uint32_t outcome, uint64_t lacking, double weight) {
-        others_[other] = {outcome, uint32_t(__builtin_popcountll(lacking)), weight};
+        const auto n_lacking = uint32_t(__builtin_popcountll(lacking));
+        uint32_t& kind = kind_of_[outcome * width_ + n_lacking];
+        if (kind == unknown_) {
+            kind = uint32_t(kinds_.size());
+            kinds_.push_back({outcome, n_lacking});
+        }
+        others_[other] = {kind, weight};
         double* line = &lines_[other * length_];
         for (size_t i = 0; i < length_; ++i) line[i] = lacking >> i & 1 ? weight : 0.0;
     }
 
-    // The value of the end that an outcome leads to; 0 for the others.
-    void set_value(uint32_t outcome, double value) { values_[outcome] = value; }
-    double value(uint32_t outcome) const { return values_[outcome]; }
+    // The value of the end that an outcome leads to, in a set of values; 0 for the others.
+    void set_value(size_t set, uint32_t outcome, double value) {
+        values_[set * n_outcomes_ + outcome] = value;
+    }
+    double value(size_t set, uint32_t outcome) const {
+        return values_[set * n_outcomes_ + outcome];
+    }
 
     // Write the effects of the columns of the path on a row that lacks some.
-    void find(uint64_t lacking, uint32_t outcome, const uint64_t* partners, size_t n_words,
-              double* effects) const {
-        Pass pass{&weights_[size_t(__builtin_popcountll(lacking)) * n_weights],
-                  outcome,
-                  partners,
-                  n_words,
-                  0.0,
-                  0.0};
+    void find(size_t set, uint64_t lacking, uint32_t outcome, const uint64_t* partners,
+              size_t n_words, double* effects) {
+        const auto n_lacking = size_t(__builtin_popcountll(lacking));
+        Pass pass{shares_at(set, outcome, n_lacking), partners, n_words, 0.0, 0.0};
         for (size_t start = 0; start < length_; start += 4 * step_) {
             switch ((length_ - start) / step_) {
                 case 1:
@@ -69,16 +81,28 @@ class PartnerEffects {
 
     // What `find` may write: whole steps of the columns of the longest path.
     static constexpr size_t most_effects = WholeWeights::most;
+    static size_t whole_steps(size_t width) { return (width + step_ - 1) / step_ * step_; }
 
   private:
     static constexpr size_t step_ = 4;
-    static constexpr double zero_or_one[2] = {0.0, 1.0};  // without a branch
     static constexpr size_t n_weights = WholeWeights::most + 1;
 
+    static constexpr uint32_t unknown_ = ~uint32_t(0);
+
+    // Partners with the same outcome that lack as many columns.
+    struct Kind {
+        uint32_t outcome, n_lacking;
+    };
+
     struct Other {
-        uint32_t outcome;
-        uint32_t n_lacking;
+        uint32_t kind;
         double weight;
+    };
+
+    // What a partner of weight 1 adds: to each column that it lacks, to each that the row lacks
+    // (less), and to that of the test.
+    struct Shares {
+        double gain, loss, at_test;
     };
 
     // Of a row that lacks so many columns and a partner that lacks so many others: what each of
@@ -87,7 +111,7 @@ class PartnerEffects {
         double gain, loss;
     };
 
-    static std::vector<Weights> all_weights() {
+    static std::vector<Weights> make_weights() {
         const WholeWeights whole;
         std::vector<Weights> weights(n_weights * n_weights);
         for (size_t own = 0; own < n_weights; ++own)
@@ -96,47 +120,69 @@ class PartnerEffects {
         return weights;
     }
 
+    static const std::vector<Weights>& all_weights() {
+        static const std::vector<Weights> weights = make_weights();
+        return weights;
+    }
+
     struct Pass {
-        const Weights* weights;  // of the columns that the row lacks before the test
-        uint32_t outcome;
+        const Shares* shares;  // of each kind of partner
         const uint64_t* partners;
         size_t n_words;
         double lost, at_test;  // of each column that the row lacks, and of that of the test
     };
 
+    // The shares of all kinds of partners of a row that lacks so many columns before the test.
+    const Shares* shares_at(size_t set, uint32_t outcome, size_t n_lacking) {
+        uint32_t& known = shares_of_[(set * n_outcomes_ + outcome) * width_ + n_lacking];
+        if (known == unknown_) {
+            known = uint32_t(shares_.size());
+            const double* values = &values_[set * n_outcomes_];
+            const Weights* own = &weights_[n_lacking * n_weights];
+            for (const Kind& kind : kinds_)
+                shares_.push_back(shares(own, values[outcome], kind, values[kind.outcome],
+                                         kind.outcome != outcome));
+        }
+        return &shares_[known];
+    }
+
+    // Where they go together, neither lacks the column of the test.
+    static Shares shares(const Weights* own, double value, const Kind& kind, double other_value,
+                         bool apart) {
+        const Weights& here = own[kind.n_lacking + apart];
+        const double gain_here = value * here.gain, loss_here = value * here.loss;
+        if (!apart) return {gain_here, loss_here, 0.0};
+        const Weights& there = own[n_weights + kind.n_lacking];
+        const double loss_there = other_value * there.loss;
+        return {gain_here + other_value * there.gain, loss_here + loss_there,
+                gain_here - loss_there};
+    }
+
     // Steps from `start` on. Their number is known, so that sums stay in registers.
     template <size_t n_steps>
     void add_up(Pass& pass, size_t start, double* effects) const {
-        const Weights* own = pass.weights;
-        const Weights* own_one_more = own + n_weights;
-        const double value = values_[pass.outcome];
         double sums[n_steps * step_] = {};
         double lost = 0.0, at_test = 0.0;
         for (size_t w = 0; w < pass.n_words; ++w)
             for (uint64_t left = pass.partners[w]; left; left &= left - 1) {
                 const size_t i = 64 * w + size_t(__builtin_ctzll(left));
-                const Other& other = others_[i];
-                // Where they go together, neither lacks the column of the test.
-                const bool apart = other.outcome != pass.outcome;
-                const Weights& here = own[other.n_lacking + apart];
-                const Weights& there = own_one_more[other.n_lacking];
-                const double if_apart = zero_or_one[apart];
-                const double apart_value = if_apart * values_[other.outcome];
-                const double gain_here = value * here.gain;
-                const double loss_there = apart_value * there.loss;
-                lost += other.weight * (value * here.loss + loss_there);
-                at_test += other.weight * (if_apart * gain_here - loss_there);
-                const double gain = gain_here + apart_value * there.gain;
+                const Shares& shares = pass.shares[others_[i].kind];
+                lost += others_[i].weight * shares.loss;
+                at_test += others_[i].weight * shares.at_test;
                 const double* line = &lines_[i * length_ + start];
-                for (size_t j = 0; j < n_steps * step_; ++j) sums[j] += gain * line[j];
+                for (size_t j = 0; j < n_steps * step_; ++j) sums[j] += shares.gain * line[j];
             }
         std::copy_n(sums, n_steps * step_, effects + start);
         pass.lost = lost;
         pass.at_test = at_test;
     }
 
-    const std::vector<Weights> weights_ = all_weights();
-    size_t at_ = 0, length_ = 0;
+    const std::vector<Weights>& weights_ = all_weights();
+    size_t at_ = 0, width_ = 0, length_ = 0, n_outcomes_ = 0;
+    std::vector<Kind> kinds_;
+    std::vector<uint32_t> kind_of_;  // by outcome and number of columns
+    std::vector<Shares> shares_;
+    std::vector<uint32_t> shares_of_;  // where they begin, by values, outcome and number of columns
     std::vector<Other> others_;
     std::vector<double> lines_;  // the weight of a row at the columns that it lacks
     std::vector<double> values_;

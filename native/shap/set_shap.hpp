@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "shap/partner_effects.hpp"
+#include "shap/row_order.hpp"
 #include "shap/tree_walk.hpp"
 
 namespace branchwise {
@@ -28,7 +29,7 @@ struct SetFrame : WalkFrame {
     std::vector<uint32_t> members;
     std::vector<uint32_t> ends;  // of the members of each group
     std::vector<uint64_t> lacking;
-    std::vector<uint64_t> partners;  // n_words_ of each group
+    std::vector<uint64_t> partners;  // n_words_ of each group, at least
     std::vector<uint64_t> others_lacking;
     std::vector<RowClass> classes;
     bool some_in_no_branch;  // whether a row has an outcome that is no branch
@@ -51,10 +52,23 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
         : TreeWalk(problem),
           n_others_(problem.background->n_rows),
           n_words_((n_others_ + 63) / 64),
-          sum_(PartnerEffects::most_effects * problem.n_outputs),
-          line_(problem.n_columns * problem.n_outputs) {
+          order_(problem.n_columns) {
         others_.resize(n_others_);
         for (uint32_t i = 0; i < n_others_; ++i) others_[i] = i;
+    }
+
+    // Add the values of the rows to `out`; `go_on(work)` may say to give up.
+    template <typename GoOn>
+    bool add(const ShapRows& rows, double* out, const GoOn& go_on) {
+        n_rows_ = rows.n_rows;
+        order_.sort(tests_, rows);
+        const size_t length = problem_.n_columns * problem_.n_outputs;
+        values_.assign(length * n_rows_, 0.0);
+        if (!TreeWalk::add(order_.rows(), values_.data(), go_on)) return false;
+        for (size_t i = 0; i < n_rows_; ++i)
+            for (size_t k = 0; k < length; ++k)
+                out[order_[i] * length + k] += values_[k * n_rows_ + i];
+        return true;
     }
 
   private:
@@ -103,6 +117,8 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
         sorted_.resize(frame.members.size());
         rest_.resize(frame.members.size());
         rest_outcomes_.resize(frame.members.size());
+        uint32_t top = 0;
+        for (const uint32_t outcome : frame.outcomes) top = std::max(top, outcome);
         uint32_t begin = 0;
         for (uint32_t group = 0; group < frame.ends.size(); ++group) {
             const uint32_t* members = &frame.members[begin];
@@ -110,23 +126,44 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
             // One outcome after the other.
             for (uint32_t n_left = frame.ends[group] - begin; n_left;) {
                 const uint32_t outcome = outcomes[0];
-                uint32_t n = 0, n_rest = 0;
-                for (uint32_t i = 0; i < n_left; ++i) {
-                    const uint32_t row = members[i], found = outcomes[i];
-                    sorted_[begin + n] = rest_[n_rest] = row;
-                    rest_outcomes_[n_rest] = found;
-                    n += found == outcome;
-                    n_rest += found != outcome;
+                uint32_t n = separate(members, outcomes, n_left, &sorted_[begin]);
+                add_class(frame, group, outcome, begin, n);
+                n_left -= n;
+                // All the others have the other one.
+                if (top < 2 && n_left) {
+                    std::copy_n(rest_.data(), n_left, &sorted_[begin + n]);
+                    add_class(frame, group, 1 - outcome, begin + n, n_left);
+                    n += n_left;
+                    n_left = 0;
                 }
-                frame.classes.push_back({group, outcome, begin, begin + n});
-                frame.some_in_no_branch |= outcome >= next_surrogate;
                 begin += n;
                 members = rest_.data();
                 outcomes = rest_outcomes_.data();
-                n_left = n_rest;
             }
         }
         frame.members.swap(sorted_);
+    }
+
+    static void add_class(Frame& frame, uint32_t group, uint32_t outcome, uint32_t begin,
+                          uint32_t n) {
+        frame.classes.push_back({group, outcome, begin, begin + n});
+        frame.some_in_no_branch |= outcome >= next_surrogate;
+    }
+
+    // Write the members that have the outcome of the first one to `same`, the others to `rest_`.
+    uint32_t separate(const uint32_t* members, const uint32_t* outcomes, uint32_t n_members,
+                      uint32_t* __restrict same) {
+        uint32_t* rest = rest_.data();
+        uint32_t* rest_outcomes = rest_outcomes_.data();
+        const uint32_t outcome = outcomes[0];
+        uint32_t n = 0;
+        for (uint32_t i = 0; i < n_members; ++i) {
+            const uint32_t row = members[i], found = outcomes[i];
+            same[n] = rest[i - n] = row;
+            rest_outcomes[i - n] = found;
+            n += found == outcome;
+        }
+        return n;
     }
 
     // Take rows along to an outcome. Those without partners are left out.
@@ -140,8 +177,9 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
 
     void refine(const Frame& frame, uint32_t outcome, Frame& next) {
         next.lacking.clear();
-        next.partners.clear();
         next.ends.clear();
+        const size_t most = 2 * frame.lacking.size() * n_words_;
+        if (next.partners.size() < most) next.partners.resize(most);
         if (frame.repeated) index_.clear();
         new_groups_.assign(2 * frame.lacking.size(), unknown_);
         for (const RowClass& rows : frame.classes) {
@@ -170,7 +208,6 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
     uint32_t refined(const Frame& frame, uint32_t group, bool fails, Frame& next) {
         const uint64_t lacking = frame.lacking[group] | uint64_t(fails) << frame.at;
         const size_t n_groups = next.lacking.size();
-        next.partners.resize((n_groups + 1) * n_words_);
         const bool lacks = lacking >> frame.at & 1;
         if (!take_partners(frame, group, lacks ? taken_.have.data() : nullptr,
                            &next.partners[n_groups * n_words_]))
@@ -202,8 +239,46 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
         find_ends(frame, any(frame, stops_here));
         if (ends_.empty()) return;
         find_others_at(frame);
+        const size_t stride = sum_stride(frame);
+        summed_.clear();
+        sums_.resize(frame.classes.size() * stride);
         for (const RowClass& rows : frame.classes)
-            if (find_sum(frame, rows)) add_to_rows(frame, rows);
+            if (find_sum(frame, rows, &sums_[summed_.size() * stride])) summed_.push_back(rows);
+        add_to_rows(frame);
+    }
+
+    // Effects are written in whole steps, but outputs one after the other.
+    size_t sum_stride(const Frame& frame) const {
+        return PartnerEffects::whole_steps(frame.columns.size() * problem_.n_outputs);
+    }
+
+    // Add the sums to the rows, some columns at a time: the rows of a column are in the cache.
+    void add_to_rows(const Frame& frame) {
+        const size_t n = problem_.n_outputs;
+        lines_.clear();
+        for (const uint32_t column : frame.columns)
+            for (size_t k = 0; k < n; ++k) lines_.push_back(out_ + (column * n + k) * n_rows_);
+        size_t i = 0;
+        for (; i + 4 <= lines_.size(); i += 4) add_to_lines<4>(frame, i);
+        if (lines_.size() & 2) add_to_lines<2>(frame, i);
+        if (lines_.size() & 1) add_to_lines<1>(frame, lines_.size() - 1);
+    }
+
+    // The number of lines is known, so that sums stay in registers.
+    template <size_t n>
+    void add_to_lines(const Frame& frame, size_t first) const {
+        const size_t stride = sum_stride(frame);
+        const double* from = sums_.data() + first;
+        const uint32_t* members = frame.members.data();
+        double* to[n];
+        std::copy_n(&lines_[first], n, to);
+        for (const RowClass& rows : summed_) {
+            double sum[n];
+            std::copy_n(from, n, sum);
+            from += stride;
+            for (uint32_t i = rows.begin; i < rows.end; ++i)
+                for (size_t k = 0; k < n; ++k) to[k][members[i]] += sum[k];
+        }
     }
 
     // The outcome of those that have lacked the column of a test before.
@@ -216,11 +291,14 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
     // With several outputs, an end is evaluated alone, and its effects multiplied by its values;
     // else all ends together.
     void find_others_at(const Frame& frame) {
-        effects_.begin(frame.columns.size(), frame.at, n_others_, n_slots(frame) + 1);
+        together_ = problem_.n_outputs == 1;
+        const size_t n_sets = together_ ? 1 : ends_.size();
+        effects_.begin(frame.columns.size(), frame.at, n_others_, n_slots(frame) + 1, n_sets);
         const uint64_t rest = ~(uint64_t(1) << frame.at);
         partners_.assign(n_words_, 0);  // of any group
-        for (size_t i = 0; i < frame.partners.size(); ++i)
-            partners_[i % n_words_] |= frame.partners[i];
+        for (size_t group = 0; group < frame.lacking.size(); ++group)
+            for (size_t w = 0; w < n_words_; ++w)
+                partners_[w] |= frame.partners[group * n_words_ + w];
         other_outcomes_.resize(n_others_);
         for (size_t i = 0; i < n_others_; ++i) {
             const uint64_t lacking = frame.others_lacking[i];
@@ -228,11 +306,13 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
             if (partners_[i / 64] >> i % 64 & 1)
                 effects_.set_other(i, other_outcomes_[i], lacking & rest, problem_.weights[i]);
         }
-        together_ = problem_.n_outputs == 1;
-        reach_.assign((together_ ? 1 : ends_.size()) * n_words_, 0);
+        reach_.assign(n_sets * n_words_, 0);
         for (size_t e = 0; e < ends_.size(); ++e) {
             const auto end = uint32_t(slot_of(ends_[e]));
-            if (together_) effects_.set_value(end, values_at(frame, ends_[e])[0]);
+            if (together_)
+                effects_.set_value(0, end, values_at(frame, ends_[e])[0]);
+            else
+                effects_.set_value(e, end, 1.0);
             uint64_t* reach = &reach_[together_ ? 0 : e * n_words_];
             for (size_t i = 0; i < n_others_; ++i)
                 reach[i / 64] |= uint64_t(other_outcomes_[i] == end) << i % 64;
@@ -240,14 +320,14 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
     }
 
     // Write the effects times values, over all ends, of rows; false if there are none.
-    bool find_sum(const Frame& frame, const RowClass& rows) {
+    bool find_sum(const Frame& frame, const RowClass& rows, double* sum) {
         const uint64_t lacking = frame.lacking[rows.group];
         const uint32_t outcome = outcome_at(frame, lacking, rows.outcome);
         const uint64_t other_columns = lacking & ~(uint64_t(1) << frame.at);
         if (together_) {
-            const uint64_t* of = effects_.value(outcome) == 0.0 ? reach_.data() : nullptr;
+            const uint64_t* of = effects_.value(0, outcome) == 0.0 ? reach_.data() : nullptr;
             if (!take_partners(frame, rows.group, of, partners_.data())) return false;
-            effects_.find(other_columns, outcome, partners_.data(), n_words_, sum_.data());
+            effects_.find(0, other_columns, outcome, partners_.data(), n_words_, sum);
             return true;
         }
         const size_t width = frame.columns.size(), n = problem_.n_outputs;
@@ -257,50 +337,14 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
             const auto end = uint32_t(slot_of(ends_[e]));
             const uint64_t* of = outcome == end ? nullptr : &reach_[e * n_words_];
             if (!take_partners(frame, rows.group, of, partners_.data())) continue;
-            if (!some) std::fill_n(sum_.data(), width * n, 0.0);
+            if (!some) std::fill_n(sum, width * n, 0.0);
             some = true;
-            effects_.set_value(end, 1.0);
-            effects_.find(other_columns, outcome, partners_.data(), n_words_, effects);
-            effects_.set_value(end, 0.0);
+            effects_.find(e, other_columns, outcome, partners_.data(), n_words_, effects);
             const double* values = values_at(frame, ends_[e]);
             for (size_t i = 0; i < width; ++i)
-                for (size_t k = 0; k < n; ++k) sum_[i * n + k] += effects[i] * values[k];
+                for (size_t k = 0; k < n; ++k) sum[i * n + k] += effects[i] * values[k];
         }
         return some;
-    }
-
-    void add_to_rows(const Frame& frame, const RowClass& rows) {
-        const size_t n = problem_.n_outputs, width = frame.columns.size();
-        const uint32_t* columns = frame.columns.data();
-        const double* sum = sum_.data();
-        // Most columns, or all: as a run, which is added faster.
-        const bool dense = problem_.n_columns <= 2 * width;
-        if (dense) {
-            std::fill(line_.begin(), line_.end(), 0.0);
-            for (size_t i = 0; i < width; ++i)
-                for (size_t k = 0; k < n; ++k) line_[columns[i] * n + k] = sum[i * n + k];
-        }
-        const double* line = line_.data();
-        const size_t length = line_.size();
-        for (uint32_t row = rows.begin; row < rows.end; ++row) {
-            double* __restrict to = out_ + frame.members[row] * length;
-            if (row + ahead_ < frame.members.size())
-                fetch(out_ + frame.members[row + ahead_] * length, length);
-            if (dense)
-                for (size_t i = 0; i < length; ++i) to[i] += line[i];
-            else if (n == 1)
-                for (size_t i = 0; i < width; ++i) to[columns[i]] += sum[i];
-            else
-                for (size_t i = 0; i < width; ++i)
-                    for (size_t k = 0; k < n; ++k) to[columns[i] * n + k] += sum[i * n + k];
-        }
-    }
-
-    // Rows that follow each other here are anywhere in the result.
-    static constexpr uint32_t ahead_ = 8;
-
-    static void fetch(const double* line, size_t length) {
-        for (size_t i = 0; i < length; i += 8) __builtin_prefetch(line + i, 1);
     }
 
     static constexpr uint32_t unknown_ = ~uint32_t(0), dead_ = unknown_ - 1;
@@ -314,8 +358,12 @@ class SetShap : public TreeWalk<SetShap, SetFrame> {
     std::vector<uint64_t> reach_;  // the others that get to the ends, or to each of them
     std::vector<uint32_t> new_groups_, sorted_, rest_, rest_outcomes_, other_outcomes_;
     std::vector<uint64_t> partners_;
-    std::vector<double> sum_;   // of the columns of a path
-    std::vector<double> line_;  // the same, of all columns
+    std::vector<RowClass> summed_;
+    std::vector<double> sums_;    // of each of these, of the columns of the path
+    std::vector<double*> lines_;  // where they are added
+    size_t n_rows_ = 0;
+    RowOrder order_;
+    std::vector<double> values_;  // of all columns: those of a column follow each other
 };
 
 }  // namespace branchwise

@@ -102,6 +102,28 @@ def test_large_trees_agree_for_any_number_of_threads(name, monkeypatch):
     assert np.allclose(2 * few.values, one.values[:20], rtol=0, atol=1e-13)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_values_of_a_row_do_not_depend_on_other_rows(name):
+    """Rows are sorted by the first tests of a tree, and each gets its own values."""
+    estimator, n_others = MODELS[name]
+    X, y = wide_table(900)
+    model = estimator.fit(X, y.astype(float) if name == "numbers" else y).model_
+    rest = {key: cells[-n_others:] for key, cells in X.items()}
+    others = Background(model.encoded(rest), np.full(n_others, 1 / n_others))
+    order = np.random.default_rng(1).permutation(900)
+    terms = [term_of(model, 0.5), term_of(model, 0.5)]
+    one, other = [
+        shapley_values(
+            model.schema.columns,
+            terms,
+            model.encoded({key: cells[rows] for key, cells in X.items()}),
+            others,
+        ).values
+        for rows in (np.arange(900), order)
+    ]
+    assert np.array_equal(one[order], other)
+
+
 @pytest.mark.parametrize("classes", [2, 4])
 def test_long_paths_of_several_classes(classes, monkeypatch):
     """The first column with a "b" decides, so that paths have up to 22 columns."""
