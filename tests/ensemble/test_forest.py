@@ -97,7 +97,7 @@ def test_fingerprints_that_collide_leave_no_trace(monkeypatch: Any) -> None:
     monkeypatch.setattr(
         hold_out,
         "_fingerprint",
-        lambda training: np.zeros(training.data.n_rows, dtype=np.uint64),
+        lambda training, repeat: np.zeros(training.data.n_rows, dtype=np.uint64),
     )
     test_same_data_and_seed_give_the_same_bytes("id3", {})
 
