@@ -15,6 +15,7 @@ from branchwise.prune import error_based
 from branchwise.prune.error_based import prune_native
 from branchwise.prune.estimates import Estimate, cost_estimate
 from branchwise.recipe import C45
+from branchwise.tree.apply import with_costs
 from branchwise.tree.tree import Tree, with_collapsed
 from c45_problems import c45_problem
 from kernel_problems import assert_same_tree
@@ -156,11 +157,43 @@ def test_the_native_kernel_prunes_by_costs(first):
     assert n_other
 
 
+@pytest.mark.parametrize("first", first_fast([0, *range(100, 2000, 200)]))
+def test_the_native_kernel_prunes_predictions_of_least_cost(first):
+    """They decide what collapses, and are no part of the estimates."""
+    n_pruned = n_other = 0
+    for seed in range(first, first + (40 if first < 100 else 200)):
+        columns, data, labels, n_classes, grid, base = c45_problem(seed)
+        rng = np.random.default_rng(seed + 78)
+        costs = rng.integers(1, 12, (n_classes, n_classes)).astype(float)
+        np.fill_diagonal(costs, 0.0)
+        recipe = replace(base, costs=tuple(map(tuple, costs.tolist())))
+        engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
+        plain = grow(engine, columns, base)
+        whole = with_costs(plain, recipe)
+
+        def count(tree, engine=engine, columns=columns, recipe=recipe):
+            counted, origin = recount(engine, columns, tree, new_values=True)
+            return with_costs(counted, recipe), origin
+
+        door = count if recipe.raise_subtrees else None
+        small = error_based.collapsed(whole)
+        expected = error_based.pruned(small, recipe.confidence, door)
+        found = prune_native(columns, data, labels, grid, whole, recipe)
+        assert found.prediction is None
+        assert_same_tree(expected, with_costs(found, recipe), (seed, recipe))
+        n_pruned += len(expected) < len(whole)
+        n_other += len(small) != len(error_based.collapsed(plain))
+    assert n_pruned
+    assert n_other
+
+
 def test_the_reference_fits_the_same_tree(monkeypatch):
     X, y = three_classes(1)
     X = {name: [None if i % 29 == 0 else v for i, v in enumerate(column)]
          for name, column in X.items()}  # fmt: skip
-    recipe = replace(C45, costs=MATRIX, costs_in="growth")
-    native = fit_tree(X, y, recipe)
-    monkeypatch.setattr(error_based, "available", lambda: False)
-    assert fit_tree(X, y, recipe).to_bytes() == native.to_bytes()
+    for costs_in in ("growth", "prediction"):
+        recipe = replace(C45, costs=MATRIX, costs_in=costs_in)
+        native = fit_tree(X, y, recipe)
+        with monkeypatch.context() as patch:
+            patch.setattr(error_based, "available", lambda: False)
+            assert fit_tree(X, y, recipe).to_bytes() == native.to_bytes()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -182,8 +182,8 @@ def _as_branches(
 
 
 def prunes(tree: Tree) -> bool:
-    """Whether to prune this tree natively: it must have no predictions of its own."""
-    return tree.arrays == ARRAYS and available()
+    """Whether to prune this tree natively: surrogates and moments are left alone."""
+    return replace(tree, prediction=None).arrays == ARRAYS and available()
 
 
 def prune_native(
@@ -195,8 +195,17 @@ def prune_native(
     recipe: Recipe,
     costs: CostEstimate | None = None,
 ) -> Tree:
-    """Collapse a tree and prune it by error estimates, with the compiled extension."""
+    """Collapse a tree and prune it by error estimates, with the compiled extension.
+
+    The result has no predictions of its own: with costs they are to be set again.
+    """
     prunes = recipe.pruning == "error-based"
+    collapses = recipe.collapse
+    if tree.prediction is not None:
+        # Predictions of least cost matter to collapsing alone: estimates of errors are
+        # those of the most frequent class.
+        tree = collapsed(tree, costs) if collapses else tree
+        tree, collapses = replace(tree, prediction=None), False
     # Collapsing needs no estimate, and so no limit of the weight.
     total = float(tree.weights[0].sum()) if prunes else 0.0
     estimate = costs or Estimate(recipe.confidence, total)
@@ -209,7 +218,7 @@ def prune_native(
             "z": estimate.z,
             "bits": estimate.bits,
             "slack": estimate.slack,
-            "collapses": recipe.collapse,
+            "collapses": collapses,
             "prunes": prunes,
             "raises": recipe.raise_subtrees,
             "new_values": recipe.branching == "values",

@@ -38,7 +38,7 @@ from branchwise.train.hold_out import (
 )
 from branchwise.train.post_pruning import recounter
 from branchwise.train.train import with_class_cases
-from branchwise.tree.apply import chosen_classes, probabilities_at
+from branchwise.tree.apply import chosen_classes, probabilities_at, with_costs
 from branchwise.tree.tree import Tree, stopped_weights, with_collapsed
 
 #: ``str`` of a longer table leaves out its middle.
@@ -154,8 +154,8 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
             "all are counted again. These rows give other counts. Without X and y "
             "branches are not raised."
         )
-    # The native kernel has neither; cases of classes are counted again below, and
-    # predictions follow from the weights unless there are costs.
+    # Cases of classes are counted again below, and predictions follow from the weights
+    # unless there are costs.
     priced = None if recipe.costs is None else tree.prediction
     bare = replace(tree, class_cases=None, prediction=priced)
     if error_based.prunes(bare):
@@ -166,7 +166,9 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
             grid,
             bare,
             replace(recipe, collapse=False),
+            estimate,
         )
+        smaller = with_costs(smaller, recipe)
     else:
         smaller = error_based.pruned(bare, recipe.confidence, count, estimate)
     return with_class_cases(smaller, coded, grid)
