@@ -34,8 +34,9 @@ import numpy as np
 
 from _hostile import mutated, pick
 from branchwise.data.table_schema import Column, Columns
-from branchwise.data.target import measure
+from branchwise.data.target import Classes, measure
 from branchwise.data.weights import weigh
+from branchwise.engines.memory_engine import class_cases_of
 from branchwise.grow import native_kernel as native
 from branchwise.prune.error_based import prune_native
 from branchwise.recipe import C45, Recipe
@@ -232,6 +233,16 @@ def prune_call(rng: np.random.Generator) -> Call:
     given = recorded(prune_native, *arguments)
     given["options"] |= {"prunes": True, "raises": bool(rng.random() < 0.8)}
     return "prune", given
+
+
+def class_cases_call(rng: np.random.Generator) -> Call:
+    """Return a call that counts the cases of classes, divided ones among them."""
+    _, source = grow_arguments(rng)
+    columns, data, labels, n_classes, grid, _ = source
+    if not grid.fractions:
+        return prune_call(rng)
+    table = (columns, data, Classes(labels, n_classes), grid)
+    return "class_cases", recorded(class_cases_of, *table, grown(source))
 
 
 #: The methods of a walk.
@@ -481,6 +492,7 @@ MAKERS = (
 MAKERS = (*MAKERS, generalise_rules_call, chosen_rules_call, vote_sums_call)
 MAKERS = (*MAKERS, numbers_call, numbers_call, moments_call, thresholds_call)
 MAKERS = (*MAKERS, distances_call, number_thresholds_call, forest_call, forest_call)
+MAKERS = (*MAKERS, class_cases_call)
 
 
 # ---- calls that it would not make -----------------------------------------------

@@ -1,6 +1,7 @@
 // Adds the rows of a part of a table to counts by (node, code, class): what engines do
 // that see their rows part by part. Counts are tables of all cells, one after the
 // other; cell (node, code, class) lies at (node * n_codes + code) * n_classes + class.
+// Counts the cases of classes down a finished tree, too.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "binding/tree_arrays.hpp"
+#include "predict/class_cases.hpp"
 
 using namespace branchwise;
 
@@ -104,6 +106,38 @@ void tally(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_clas
                     given.weights, given.n_rows, size_t(n_classes)};
     ReleasedGil released;
     add_rows(part, out);
+}
+
+// ---- cases of classes ---------------------------------------------------------------
+
+nb::object class_cases(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
+                       nb::object weights, nb::dict tree, nb::handle shares, nb::dict options) {
+    Table table;
+    Arrays arrays;
+    read_rows(table, arrays, columns, read_sizes(n_codes, "n_codes", 1, most_codes), labels,
+              n_classes);
+    check_cells(table);
+    Fields grid("options", options);
+    read_weights(table, arrays, weights, grid);
+    grid.check_all_taken();
+    std::vector<uint32_t> values;
+    for (const Column& tested : table.columns)
+        values.push_back(tested.numeric ? 2 : tested.missing_code());
+    Fields given("tree", tree);
+    const TreeView view = read_tree(arrays, given, values);
+    given.check_all_taken();
+    const auto share = arrays.vector<double>(shares, "shares", view.n_nodes());
+    if (!std::all_of(share.begin(), share.end(), [](double s) { return s >= 0 && s <= 1; }))
+        refuse("shares must be numbers from 0 to 1");
+    Array<double> out(cells_by_node(view.n_nodes(), 1, size_t(n_classes)), 0.0);
+    PythonInterruptCheck python{nb::none()};
+    const Watch watch = std::ref(python);
+    {
+        ReleasedGil released;
+        ClassCases(table, view, share, out.data()).count(watch);
+    }
+    if (python.interrupted()) throw nb::python_error();
+    return own(std::move(out), view.n_nodes(), size_t(n_classes));
 }
 
 // ---- moments ------------------------------------------------------------------------
@@ -308,6 +342,9 @@ void moments_below(nb::list columns, nb::list above, nb::object rows, nb::object
 }  // namespace
 
 void bind_counting(nb::module_& m) {
+    m.def("class_cases", &class_cases, nb::arg("columns"), nb::arg("n_codes"),
+          nb::arg("labels").none(), nb::arg("n_classes"), nb::arg("weights").none(),
+          nb::arg("tree"), nb::arg("shares").none(), nb::arg("options"));
     m.def("tally_moments", &tally_moments, nb::arg("columns"), nb::arg("n_codes"),
           nb::arg("rows").none(), nb::arg("shares").none(), nb::arg("moments"), nb::arg("counts"),
           nb::arg("cases"), nb::arg("sums"));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -56,6 +57,10 @@ struct Table {
     double weight_step = 1.0;
     double case_step = 1.0;
 };
+
+// A weight, or a part of a case, as a whole multiple of a step: native implementation of on_grid in
+// branchwise/data/weights.py.
+inline double on_grid(double amount, double step) { return std::rint(amount / step) * step; }
 
 // How a tree is grown.
 struct Options {

@@ -232,8 +232,6 @@ class FractionalRows {
         }
     }
 
-    static double on_grid(double amount, double step) { return std::rint(amount / step) * step; }
-
     // A subtree with other cases in it.
     struct Trial {
         struct Recount {

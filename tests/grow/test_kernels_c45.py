@@ -14,6 +14,7 @@ from branchwise import Recipe, fit_tree
 from branchwise.data.table_schema import Schema
 from branchwise.data.target import Classes, measure
 from branchwise.data.weights import weigh
+from branchwise.engines import memory_engine
 from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.grow import native_kernel as native
 from branchwise.grow.grow import grow, recount
@@ -57,6 +58,33 @@ def test_same_tree_before_and_after_pruning(part):
         raised += expected != unraised
     # Few tables have a branch to raise: without the first ones they would show nothing.
     assert raised or part
+
+
+@pytest.mark.parametrize("part", first_fast(range(16)))
+def test_same_cases_of_classes(part, monkeypatch):
+    """Down finished trees, where cases are divided."""
+    n_parts = n_pruned = 0
+    for seed in range(part * N_TABLES // 16, (part + 1) * N_TABLES // 16):
+        make = c45_problem if seed % 2 else random_problem
+        columns, data, labels, n_classes, grid, recipe = make(seed)
+        if not grid.fractions:
+            continue
+        tree = native.grow_native(columns, data, labels, n_classes, grid, recipe)
+        if tree is None:
+            continue
+        if recipe.pruning == "error-based":
+            whole = len(tree)
+            tree = prune_native(columns, data, labels, grid, tree, recipe)
+            n_pruned += 1 < len(tree) < whole
+        table = (columns, data, Classes(labels, n_classes), grid)
+        counted = memory_engine.class_cases_of(*table, tree)
+        with monkeypatch.context() as patch:
+            patch.setattr(memory_engine, "available", lambda: False)
+            expected = memory_engine.class_cases_of(*table, tree)
+        assert counted.tobytes() == expected.tobytes(), (seed, recipe)
+        n_parts += bool((counted % 1).any())
+    assert n_parts
+    assert n_pruned
 
 
 @pytest.mark.parametrize("part", first_fast(range(48)))

@@ -77,6 +77,17 @@ def pruning(**changed):
     return with_changes(given, changed)
 
 
+def case_counting(**changed):
+    """Arguments of counting cases of classes down the same tree."""
+    given = pruning()
+    for name in ("weights", "cases"):
+        del given["tree"][name]
+    steps = ("weight_step", "case_step")
+    grid = {"fractions": True, **dict.fromkeys(steps, 2.0**-30)}
+    given |= {"options": grid, "shares": np.array([0, 0.75, 0.25, 1, 0])}
+    return with_changes(given, changed)
+
+
 def counting(**changed):
     return {
         "columns": [np.array([0, 1, 1], dtype=np.uint8)],
@@ -98,6 +109,35 @@ def test_sound_calls_are_answered():
     given = counting()
     _native.tally(**given)
     assert given["rows"][0].tolist() == [1, 0, 1, 0]
+    cases = _native.class_cases(**case_counting())
+    assert cases.tolist() == [[2, 2], [2, 0], [0, 2], [2, 0], [0, 0]]
+    missing = np.array([0, 1, 2, 2], dtype=np.uint8)
+    routes = ints(-2, -1, -1, -1, -1)
+    given = case_counting(columns=[missing], missing_to=routes)
+    assert _native.class_cases(**given).tolist() == [
+        [2, 2], [1.75, 0.75], [0.25, 1.25], [1, 0], [0, 0]
+    ]  # fmt: skip
+
+
+REFUSED_CASE_COUNTING = {
+    "a code beyond": ({"columns": [np.full(4, 3, dtype=np.uint8)]}, r"columns\[0\]"),
+    "a share above 1": ({"shares": np.full(5, 1.5)}, "shares"),
+    "a share that is no number": ({"shares": np.full(5, np.nan)}, "shares"),
+    "too few shares": ({"shares": np.ones(4)}, "shares"),
+    "no shares": ({"shares": None}, "shares"),
+    "a label beyond": ({"labels": np.full(4, 2, dtype=np.uint32)}, "labels"),
+    "a tree without end": ({"n_children": ints(2, 3, 0, 0, 0)}, "n_children"),
+    "a step that is no power": ({"case_step": 0.3}, "case_step"),
+    "an option more": ({"options": {"other": 1}}, "options"),
+    "weights off their grid": ({"weights": np.full(4, 1e-12)}, "weights"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_CASE_COUNTING)
+def test_counting_cases_refuses(case):
+    changed, named = REFUSED_CASE_COUNTING[case]
+    with pytest.raises((ValueError, TypeError), match=named):
+        _native.class_cases(**{**case_counting(), **case_counting(**changed)})
 
 
 CODES = np.array([0, 1, 1, 0], dtype=np.uint8)

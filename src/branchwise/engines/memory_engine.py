@@ -26,9 +26,10 @@ from branchwise.data.weights import (
     on_grid,
 )
 from branchwise.grow.counts import Counts, Rows, add_up, tally
-from branchwise.grow.protocol import Level, class_cases
-from branchwise.native import available
-from branchwise.tree.apply import NativeWalk
+from branchwise.grow.native_table import grid_options, table_arguments
+from branchwise.grow.protocol import Level, class_cases, finished_splits
+from branchwise.native import available, extension
+from branchwise.tree.apply import NativeWalk, native_arrays
 from branchwise.tree.splits import EVERY_BRANCH, STOP, Router, Splits
 from branchwise.tree.tree import Tree, subtree_sums
 
@@ -296,6 +297,8 @@ def class_cases_of(
 
     Rows of weight 0 are left out. Fractional cases count by their fractions.
     """
+    if grid.fractions and available() and tree.surrogate_column is None:
+        return _divided_class_cases(columns, data, target, grid, tree)
     if grid.fractions or not available():
         # Nothing is counted by code, so no codes are needed.
         nothing = Countable(np.empty(0, dtype=np.uint8), 1, np.empty(0))
@@ -309,6 +312,30 @@ def class_cases_of(
     cells = len(tree) * target.n_classes
     own = add_up(node * target.n_classes + label, np.ones(len(node)), cells)
     cases: Floats = subtree_sums(tree, own.reshape(len(tree), target.n_classes))
+    return cases
+
+
+def _divided_class_cases(
+    columns: Sequence[Column],
+    data: Columns,
+    target: Classes,
+    grid: WeightGrid,
+    tree: Tree,
+) -> Floats:
+    """Count the cases of each class where some go down every branch, natively."""
+    nodes = np.flatnonzero(tree.n_children)
+    shares = np.zeros(len(tree))
+    if len(nodes):
+        splits, child = finished_splits(tree, nodes)
+        router = Router(columns, splits)
+        _, branch, share = router.every_branch(np.arange(len(nodes)))
+        shares[child[branch]] = share
+    cases: Floats = extension().class_cases(
+        **table_arguments(columns, data, target.labels, target.n_classes, grid),
+        tree=native_arrays(tree),
+        shares=shares,
+        options=grid_options(grid),
+    )
     return cases
 
 

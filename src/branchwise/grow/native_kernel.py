@@ -19,13 +19,12 @@ from branchwise.grow import many_values
 from branchwise.grow.choose import few_values, splits_by_rank
 from branchwise.grow.criteria import SERIES, ImpuritySums64
 from branchwise.grow.moments import gain_unit
-from branchwise.native import (
-    available,
-    extension,
-    optional_array,
-    plain_array,
-    plain_arrays,
+from branchwise.grow.native_table import (
+    cell_arguments,
+    grid_options,
+    table_arguments,
 )
+from branchwise.native import available, extension, optional_array, plain_array
 from branchwise.recipe import Recipe
 from branchwise.tree.tree import Tree
 
@@ -52,45 +51,6 @@ def holds(columns: Sequence[Column], n_classes: int, n_rows: int) -> bool:
     n_codes = max((column.missing_code + 1 for column in columns), default=1)
     fits: bool = extension().holds(n_codes, n_classes, n_rows)
     return fits
-
-
-def table_arguments(
-    columns: Sequence[Column],
-    data: Columns,
-    labels: Ints,
-    n_classes: int,
-    grid: WeightGrid,
-) -> dict[str, Any]:
-    """Return the arguments of the extension that are a table with its target."""
-    return {
-        **_cells(columns, data, grid),
-        "labels": labels.astype(np.uint32),
-        "n_classes": n_classes,
-    }
-
-
-def _cells(
-    columns: Sequence[Column], data: Columns, grid: WeightGrid
-) -> dict[str, Any]:
-    # Of a numeric column with codes, these are bins.
-    n_codes = [
-        0 if column.is_numeric and cells.dtype.kind == "u" else column.missing_code + 1
-        for column, cells in zip(columns, data.data, strict=True)
-    ]
-    return {
-        "columns": plain_arrays(data.data),
-        "n_codes": n_codes,
-        "weights": optional_array(grid.weights),
-    }
-
-
-def grid_options(grid: WeightGrid) -> dict[str, Any]:
-    """Return the options of the extension that describe the grid of weights."""
-    return {
-        "fractions": grid.fractions,
-        "weight_step": float(grid.step),
-        "case_step": float(grid.case_step),
-    }
 
 
 @dataclass(frozen=True)
@@ -222,7 +182,7 @@ def grow_numbers(
         "unit": scale.unit,
     }
     arrays = extension().grow_numbers(
-        **_cells(table.columns, table.data, grid),
+        **cell_arguments(table.columns, table.data, grid),
         values=plain_array(values),
         times=optional_array(times),
         options=options,

@@ -21,7 +21,7 @@ from branchwise.data.arrays import TIE, Ints
 from branchwise.data.table_schema import Column, Columns
 from branchwise.data.weights import WeightGrid
 from branchwise.grow.criteria import ImpuritySums
-from branchwise.grow.native_kernel import grid_options, table_arguments
+from branchwise.grow.native_table import grid_options, table_arguments
 from branchwise.native import available, extension, plain_array
 from branchwise.prune.estimates import CostEstimate, Estimate
 from branchwise.recipe import Recipe
