@@ -140,28 +140,31 @@ class _Links:
         # The risk and the leaves of each node when all corners below it are pruned.
         risk = self.at_leaves.copy()
         leaves = [int(leaf) for leaf in self.is_leaf]
-        corners: list[_Corners] = [[] for _ in risk]
+        corners: dict[int, _Corners] = {}
         for node in range(len(risk) - 1, -1, -1):
             if below[node]:
                 continue
-            if useless[node]:
-                gain = self.own[node] - self.full_risk[node]
-                fewer = self.full_leaves[node] - 1
-            else:
-                gain, fewer = self.own[node] - risk[node], leaves[node] - 1
-                gain, fewer = self._dropped(gain, fewer, corners[node])
-            link_alpha = self._alpha(gain, fewer)
-            if link_alpha < math.inf and not self.is_leaf[node]:
-                heapq.heappush(corners[node], (-link_alpha, node))
-                self.gain[node], self.fewer[node] = gain, fewer
-                risk[node], leaves[node] = self.own[node], 1
+            if not self.is_leaf[node]:
+                here = corners.setdefault(node, [])
+                if useless[node]:
+                    gain = self.own[node] - self.full_risk[node]
+                    fewer = self.full_leaves[node] - 1
+                else:
+                    gain, fewer = self.own[node] - risk[node], leaves[node] - 1
+                    gain, fewer = self._dropped(gain, fewer, here)
+                link_alpha = self._alpha(gain, fewer)
+                if link_alpha < math.inf:
+                    heapq.heappush(here, (-link_alpha, node))
+                    self.gain[node], self.fewer[node] = gain, fewer
+                    risk[node], leaves[node] = self.own[node], 1
             if node:
                 above = self.parent[node]
                 risk[above] += risk[node]
                 leaves[above] += leaves[node]
-                corners[above] = _joined(corners[above], corners[node])
-                corners[node] = []
-        ordered = sorted((-link_alpha, node) for link_alpha, node in corners[0])
+                if node in corners:
+                    below_it = corners.pop(node)
+                    corners[above] = _joined(corners.get(above, []), below_it)
+        ordered = sorted((-alpha, node) for alpha, node in corners.get(0, []))
         return [(self._rounded(node), node) for _, node in ordered]
 
     def _useless(self) -> tuple[list[bool], list[bool]]:
