@@ -27,6 +27,7 @@ PruneTree as_prune_tree(const TreeView& given, size_t classes, const Span<const 
         node.missing_to = int32_t(given.missing_to[i]);
         node.unseen_to = int32_t(given.unseen_to[i]);
         node.cases = cases[i];
+        node.origin = uint32_t(i);
         node.children.reserve(size_t(given.n_children[i]));
         for (int64_t branch = 0; branch < given.n_children[i]; ++branch, ++child) {
             node.children.push_back(child);
@@ -49,8 +50,9 @@ Span<const double> read_node_weights(Arrays& arrays, nb::handle weights, size_t 
     return given;
 }
 
-// Number the nodes that are left level by level.
-TreeArrays lay_out(const PruneTree& tree) {
+// Number the nodes that are left level by level. `origin`: the nodes before pruning whose splits
+// they have, -1 for leaves.
+TreeArrays lay_out(const PruneTree& tree, Array<int64_t>& origin) {
     std::vector<uint32_t> order{0};
     for (size_t i = 0; i < order.size(); ++i) {
         const std::vector<uint32_t>& children = tree.nodes[order[i]].children;
@@ -65,6 +67,7 @@ TreeArrays lay_out(const PruneTree& tree) {
         arrays.write(i, node, node.children.size(), node.cases);
         arrays.write_weights(i, tree.at(order[i]));
         arrays.write_codes(i, codes + node.code_begin, codes + node.code_end);
+        origin.push_back(node.is_leaf() ? -1 : int64_t(node.origin));
     }
     return arrays;
 }
@@ -75,12 +78,13 @@ struct Steps {
 };
 
 // False if the watch gave up.
-bool prune(const Table& table, const Estimate& estimate, const Watch& watch, const Steps& steps,
-           PruneTree& tree) {
+bool prune(const Table& table, const SurrogateRoutes& surrogates, const Estimate& estimate,
+           const Watch& watch, const Steps& steps, PruneTree& tree) {
     PruneState state(estimate, steps.raises, tree);
     if (steps.collapses) state.collapse();
     if (!steps.prunes || state.decide_from_counts()) return true;
-    if (table.fractions) return FractionalRows(table, steps.new_values, state).prune(watch);
+    if (table.fractions || surrogates.any())
+        return FractionalRows(table, surrogates, steps.new_values, state).prune(watch);
     return WholeRows(table, steps.new_values, state).prune(watch);
 }
 
@@ -102,7 +106,7 @@ Estimate read_estimate(Fields& given, size_t classes) {
 }
 
 nb::dict prune_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
-                    nb::object weights, nb::dict tree, nb::dict options) {
+                    nb::object weights, nb::dict tree, nb::object surrogates, nb::dict options) {
     Table table;
     Arrays arrays;
     read_rows(table, arrays, columns, read_sizes(n_codes, "n_codes", 1, most_codes), labels,
@@ -125,22 +129,29 @@ nb::dict prune_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64
         arrays.vector<double>(given_tree.take("cases"), "cases", view.n_nodes());
     check_finite("cases", node_cases);
     given_tree.check_all_taken();
+    const SurrogateView others = read_surrogates(arrays, surrogates, view, values);
+    const SurrogateRoutes routes(table, others);
     PruneTree pruned = as_prune_tree(view, size_t(n_classes), node_weights, node_cases);
     PythonInterruptCheck python{nb::none()};
     const Watch watch = std::ref(python);
     std::unique_ptr<TreeArrays> result;
+    Array<int64_t> origin;
     {
         ReleasedGil released;
-        if (prune(table, estimate, watch, steps, pruned))
-            result = std::make_unique<TreeArrays>(lay_out(pruned));
+        if (prune(table, routes, estimate, watch, steps, pruned))
+            result = std::make_unique<TreeArrays>(lay_out(pruned, origin));
     }
     if (python.interrupted()) throw nb::python_error();
-    return hand_over(std::move(*result));
+    nb::dict given_back = hand_over(std::move(*result));
+    const size_t n_nodes = origin.size();
+    given_back["origin"] = own(std::move(origin), n_nodes);
+    return given_back;
 }
 
 }  // namespace
 
 void bind_pruning(nb::module_& m) {
     m.def("prune", &prune_tree, nb::arg("columns"), nb::arg("n_codes"), nb::arg("labels").none(),
-          nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("tree"), nb::arg("options"));
+          nb::arg("n_classes"), nb::arg("weights").none(), nb::arg("tree"),
+          nb::arg("surrogates").none(), nb::arg("options"));
 }

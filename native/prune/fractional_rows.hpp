@@ -3,6 +3,7 @@
 #pragma once
 
 #include "prune/state.hpp"
+#include "prune/surrogate_routes.hpp"
 
 namespace branchwise {
 
@@ -16,8 +17,13 @@ using Parts = Array<Part>;
 
 class FractionalRows {
   public:
-    FractionalRows(const Table& table, bool new_values, PruneState& state)
-        : table_(table), new_values_(new_values), state_(state), classes_(state.tree.classes) {
+    FractionalRows(const Table& table, const SurrogateRoutes& surrogates, bool new_values,
+                   PruneState& state)
+        : table_(table),
+          surrogates_(surrogates),
+          new_values_(new_values),
+          state_(state),
+          classes_(state.tree.classes) {
         uint32_t most = 2;
         for (const Column& column : table.columns)
             most = std::max(most, column.numeric ? 2 : column.n_codes);
@@ -124,6 +130,11 @@ class FractionalRows {
             branch_of_code_[column.missing_code()] = before;
         }
         for_codes(node, [&](uint32_t code, int32_t) { branch_of_code_[code] = stop_here; });
+        if (surrogates_.any())
+            for (size_t i = 0; i < parts.size(); ++i)
+                if (branch_of_part_[i] == missing_here)
+                    branch_of_part_[i] =
+                        surrogates_.branch(node.origin, parts[i].row, missing_here);
         Distribution made(n_branches, classes_);
         std::vector<double> size(n_branches, 0.0);
         std::vector<size_t> n_parts(n_branches, 0);
@@ -315,6 +326,7 @@ class FractionalRows {
     }
 
     const Table& table_;
+    const SurrogateRoutes& surrogates_;
     const bool new_values_;
     PruneState& state_;
     const size_t classes_;

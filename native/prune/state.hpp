@@ -6,7 +6,7 @@
 // largest branch is a subtree do its siblings' cases have to be counted down it. So a
 // first pass, from the last node to the first, needs no rows; a second one takes the
 // rows down to the nodes that are left, depth first: prune/whole_rows.hpp, or
-// prune/fractional_rows.hpp where cases are fractional.
+// prune/fractional_rows.hpp where cases are fractional, or surrogates route them.
 
 #pragma once
 
@@ -28,6 +28,7 @@ struct PruneNode : Split {
     std::vector<uint32_t> children;
     uint32_t code_begin = 0, code_end = 0;
     double cases = 0;
+    uint32_t origin = 0;  // the node before pruning that the split is that of
 
     bool is_leaf() const { return children.empty(); }
 };
@@ -210,6 +211,7 @@ class PruneState {
         PruneNode& place = tree.nodes[node];
         PruneNode& source = tree.nodes[branch];
         static_cast<Split&>(place) = source;
+        place.origin = source.origin;
         place.children = std::move(source.children);
         source.children.clear();
         done_[node] = 0;

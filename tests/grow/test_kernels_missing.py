@@ -13,7 +13,9 @@ from branchwise.data.table_schema import Schema
 from branchwise.data.target import Classes, measure
 from branchwise.engines.memory_engine import MemoryEngine
 from branchwise.grow import native_kernel as native
-from branchwise.grow.grow import grow
+from branchwise.grow.grow import grow, recount
+from branchwise.prune import error_based
+from branchwise.prune.error_based import prune_native
 from branchwise.recipe import CART
 from branchwise.train.train import finished
 from branchwise.tree.apply import Walker
@@ -108,6 +110,48 @@ def test_surrogates_of_classes_on_5000_tables(part, monkeypatch):
 @pytest.mark.parametrize("part", range(10))
 def test_surrogates_of_numbers_on_5000_tables(part, monkeypatch):
     check_numbers(range(part, 5000, 10), monkeypatch, missing="surrogate")
+
+
+def check_pruning(seeds):
+    """Trees with surrogates are pruned alike, and raised branches keep theirs."""
+    n_smaller = n_raised = n_kept = 0
+    for seed in seeds:
+        problem = problem_with(seed, branching="two-way", missing="surrogate")
+        columns, data, labels, n_classes, grid, base = problem
+        rng = np.random.default_rng(seed)
+        recipe = replace(
+            base,
+            max_p_value=None,
+            pruning="error-based",
+            collapse=bool(rng.random() < 0.3),
+            confidence=float(rng.choice([0.1, 0.25, 0.5])),
+        )
+        engine = MemoryEngine(columns, data, Classes(labels, n_classes), grid)
+        whole = native.grow_native(columns, data, labels, n_classes, grid, recipe)
+
+        def count(tree, engine=engine, columns=columns):
+            return recount(engine, columns, tree, new_values=False)
+
+        small = error_based.collapsed(whole) if recipe.collapse else whole
+        expected = error_based.pruned(small, recipe.confidence, count)
+        found = prune_native(columns, data, labels, grid, whole, recipe)
+        assert_same_tree(expected, found, (seed, recipe))
+        assert_same_surrogates(expected, found, (seed, recipe))
+        with_leaves_alone = error_based.pruned(small, recipe.confidence, None)
+        n_smaller += len(expected) < len(small)
+        n_raised += expected != with_leaves_alone
+        n_kept += expected.surrogates is not None
+    return n_smaller, n_raised, n_kept
+
+
+def test_pruning_with_surrogates():
+    assert all(check_pruning(range(20_000, 20_150)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(10))
+def test_pruning_with_surrogates_on_2000_tables(part):
+    assert all(check_pruning(range(part, 2000, 10)))
 
 
 def check_predictions(seeds, monkeypatch):

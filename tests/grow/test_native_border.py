@@ -57,6 +57,7 @@ def pruning(**changed):
             "weights": np.array([[2.0, 2], [2, 1], [0, 1], [2, 0], [0, 1]]),
             "cases": np.array([4.0, 3, 1, 2, 1]),
         },
+        "surrogates": None,
         "options": {
             "fractions": False,
             "weight_step": 1.0,
@@ -80,6 +81,7 @@ def pruning(**changed):
 def case_counting(**changed):
     """Arguments of counting cases of classes down the same tree."""
     given = pruning()
+    del given["surrogates"]
     for name in ("weights", "cases"):
         del given["tree"][name]
     steps = ("weight_step", "case_step")
@@ -223,6 +225,19 @@ REFUSED_PRUNING = {
     "factors without costs": ({"case_factors": [1.0, 1.0]}, "case_factors"),
     "usual costs without costs": ({"usual_costs": [1.0, 1.0]}, "usual_costs"),
     "costs that are no numbers": ({"costs": ["0"] * 4}, r"costs\[0\]"),
+    "surrogates in a list": ({"surrogates": []}, "surrogates"),
+    "a surrogate on a column beyond": (
+        {
+            "surrogates": {
+                "n_surrogates": ints(1, 0, 0, 0, 0),
+                "surrogate_column": ints(1),
+                "surrogate_threshold": np.array([np.nan]),
+                "surrogate_n_codes": ints(1, 1),
+                "surrogate_codes": ints(0, 1),
+            }
+        },
+        "surrogate_column",
+    ),
 }
 
 

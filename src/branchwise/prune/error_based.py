@@ -25,8 +25,11 @@ from branchwise.grow.native_table import grid_options, table_arguments
 from branchwise.native import available, extension, plain_array
 from branchwise.prune.estimates import CostEstimate, Estimate
 from branchwise.recipe import Recipe
+from branchwise.tree.apply import native_surrogates
 from branchwise.tree.tree import (
     ARRAYS,
+    PREDICTION_ARRAYS,
+    SURROGATE_ARRAYS,
     Mask,
     Tree,
     add_to_parents,
@@ -182,8 +185,9 @@ def _as_branches(
 
 
 def prunes(tree: Tree) -> bool:
-    """Whether to prune this tree natively: surrogates and moments are left alone."""
-    return replace(tree, prediction=None).arrays == ARRAYS and available()
+    """Whether to prune this tree natively."""
+    allowed = ARRAYS + PREDICTION_ARRAYS + SURROGATE_ARRAYS
+    return set(tree.arrays) <= set(allowed) and available()
 
 
 def prune_native(
@@ -212,6 +216,7 @@ def prune_native(
     arrays = extension().prune(
         **table_arguments(columns, data, labels, tree.weights.shape[1], grid),
         tree={spec.name: plain_array(getattr(tree, spec.name)) for spec in ARRAYS},
+        surrogates=native_surrogates(tree),
         options={
             **grid_options(grid),
             "log_confidence": math.log(estimate.confidence),
@@ -228,4 +233,8 @@ def prune_native(
             "usual_costs": [] if costs is None else costs.usual.tolist(),
         },
     )
-    return Tree(**arrays)
+    origin = arrays.pop("origin")
+    smaller = Tree(**arrays)
+    if tree.surrogates is None:
+        return smaller
+    return smaller.with_surrogates(tree.surrogates.take(origin))
