@@ -93,7 +93,7 @@ TEXTS = {
 }
 
 
-@pytest.mark.parametrize("size", first_fast([1, 2**25, 5, 9], n_fast=2))
+@pytest.mark.parametrize("size", first_fast([1, 2**25, 5, 9]))
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.filterwarnings("ignore:1 text column is read as numbers")
 def test_blocks_may_end_anywhere(name, size, write, monkeypatch):
