@@ -22,10 +22,8 @@ YES = (
 
 
 @pytest.fixture
-def tree(tmp_path):
-    path = tmp_path / "tree.json"
-    output("fit", WEATHER, "-t", "play", "-a", "id3", "-o", path)
-    return path
+def tree(model):
+    return model("weather")
 
 
 def test_one_row_of_a_table(tree):

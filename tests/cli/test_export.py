@@ -12,11 +12,9 @@ from branchwise.export.base import Runner, Target
 from command_line import WEATHER, run
 
 
-@pytest.fixture
-def model(tmp_path):
-    path = tmp_path / "tree.json"
-    assert run("fit", WEATHER, "--target", "play", "-a", "id3", "-o", path)[0] == 0
-    return path
+@pytest.fixture(name="model")
+def model_of_weather(model):
+    return model("weather")
 
 
 def test_export_verifies_and_writes(model, tmp_path):

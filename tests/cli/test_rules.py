@@ -40,10 +40,8 @@ WEATHER = Path(datasets.path("weather"))
 
 
 @pytest.fixture
-def tree(tmp_path):
-    path = tmp_path / "tree.json"
-    output("fit", WEATHER, "--target", "play", "-a", "id3", "-o", path)
-    return path
+def tree(model):
+    return model("weather")
 
 
 def test_help_has_examples():

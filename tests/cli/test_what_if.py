@@ -13,10 +13,8 @@ WEATHER = datasets.path("weather")
 
 
 @pytest.fixture
-def tree(tmp_path):
-    path = tmp_path / "tree.json"
-    output("fit", WEATHER, "-t", "play", "-a", "id3", "-o", path)
-    return path
+def tree(model):
+    return model("weather")
 
 
 def test_the_smallest_change(tree):
