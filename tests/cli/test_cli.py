@@ -1912,7 +1912,7 @@ def test_a_real_pipe(start, model):
 @pytest.mark.parametrize("unbuffered", first_fast(["", "1"]))
 def test_a_pipe_that_closes_early(start, tmp_path, monkeypatch, unbuffered):
     monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
-    rows = "".join(f"value {n},{n % 2}\n" for n in range(20_000))
+    rows = "".join(f"value {n},{n % 2}\n" for n in range(6_000))
     table = tmp_path / "data.csv"
     table.write_text("a,y\n" + rows)
     process = start("fit", table, "-t", "y", "-a", "id3", "-q")

@@ -69,7 +69,11 @@ def test_a_table_of_the_user(weather, target):
     assert done.ran or done.absent
 
 
-@pytest.mark.parametrize("target", OF_TREES)
+# Java starts slowly: the quick tests have its ensembles of trees, in test_pmml.py.
+@pytest.mark.parametrize(
+    "target",
+    first_fast(sorted(OF_TREES, key="pmml".__eq__), n_fast=len(OF_TREES) - 1),
+)
 def test_random_trees_are_exported_without_a_difference(target, monkeypatch):
     monkeypatch.setattr(verification, "_N_PROBES", 120)  # more below, where it is slow
     tried = 0

@@ -19,7 +19,7 @@ SCRIPTS = sorted(
     if path.name != "make_notebooks.py"  # tests/test_notebooks.py
 )
 #: Studies that take long.
-LONG = ("adult", "overfitting", "seed_004_digits")
+LONG = ("adult", "credit", "overfitting", "seed_004_digits", "tune_digits")
 QUICK = tuple(script for script in SCRIPTS if script not in LONG)
 #: Seconds of processor time, so that a busy machine does not fail a quick script.
 LIMIT = 10
