@@ -1340,7 +1340,7 @@ DAMAGED = {
     ).to_bytes(),
     "regression": lambda: grow_numbers(REGRESSION["divided"]).to_bytes(),
 }
-MUTATIONS = examples(1200)
+MUTATIONS = examples(1500)
 
 
 def _fuzz(damage: Callable[[random.Random], bytes], seed: str) -> int:
