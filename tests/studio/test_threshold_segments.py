@@ -115,8 +115,17 @@ def check_numbers(name, seed, monkeypatch):
     assert found[0] == found[2]
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-@pytest.mark.parametrize("seed", range(5))
+def some_seeds(names, n_seeds, n_fast):
+    """Return names with seeds: the quick tests have other seeds for each name."""
+    return [
+        pytest.param(name, seed, marks=() if quick else pytest.mark.slow)
+        for at, name in enumerate(names)
+        for seed in range(n_seeds)
+        for quick in [(seed - at) % n_seeds < n_fast]
+    ]
+
+
+@pytest.mark.parametrize(("name", "seed"), some_seeds(NUMBERS, 5, n_fast=2))
 def test_candidates_of_numbers_are_equal_to_the_last_bit(name, seed, monkeypatch):
     check_numbers(name, seed, monkeypatch)
 
@@ -129,8 +138,7 @@ def test_many_tables_have_equal_candidates_of_numbers(name, part, monkeypatch):
         check_numbers(name, seed, monkeypatch)
 
 
-@pytest.mark.parametrize("name", RECIPES)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("name", "seed"), some_seeds(RECIPES, 3, n_fast=1))
 def test_candidates_are_equal_to_the_last_bit(name, seed, monkeypatch):
     check(name, seed, monkeypatch)
 
@@ -145,7 +153,7 @@ def test_many_tables_have_equal_candidates(name, part, monkeypatch):
 
 def test_large_nodes_have_equal_candidates(monkeypatch):
     rng = np.random.default_rng(1)
-    rows = pd.DataFrame(rng.normal(size=(20_000, 3)), columns=list("abc"))
+    rows = pd.DataFrame(rng.normal(size=(6_000, 3)), columns=list("abc"))
     rows["b"] = rows["b"].round(2)
     for classes in ("xy", "xyz", "xyzuvw"):
         noise = rng.normal(size=len(rows)) * 0.5
