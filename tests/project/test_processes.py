@@ -150,7 +150,7 @@ def _succeeds(work, patience: float) -> bool:
 
 @needs_fork
 def test_children_of_a_fork_do_not_wait_for_threads_that_they_lack():
-    assert storm(20) == 0
+    assert storm(8) == 0
 
 
 @needs_fork

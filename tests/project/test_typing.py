@@ -83,6 +83,7 @@ def test_mypy_strict(installed, folder):
     assert 'expression has type "str", variable has type "int"' in errors[0]
 
 
+@pytest.mark.slow
 def test_pyright_strict(folder):
     pytest.importorskip("basedpyright")
     settings = {"typeCheckingMode": "strict", "include": ["client.py"]}
