@@ -16,6 +16,7 @@ import pytest
 from hypothesis import settings
 
 from selection import ALL_TESTS, examples
+from sql_sources import postgresql  # noqa: F401  (a fixture, one server for all tests)
 
 Table = Mapping[str, Sequence[Any]]
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"

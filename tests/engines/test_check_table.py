@@ -20,7 +20,6 @@ from sql_sources import (
     in_duckdb,
     in_postgresql,
     in_sqlite,
-    postgresql,  # noqa: F401  (a fixture)
 )
 
 #: Splits on every column, so that each is counted.
@@ -95,7 +94,7 @@ def as_texts(columns):
 
 
 @pytest.mark.slow
-def test_postgresql_counts_as_the_memory(postgresql):  # noqa: F811
+def test_postgresql_counts_as_the_memory(postgresql):
     rng = np.random.default_rng(5)
     columns = {n: c for n, c in new_rows(rng).items() if n not in ("time", "day")}
     model = fitted(rng, list(columns))

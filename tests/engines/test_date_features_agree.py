@@ -23,7 +23,7 @@ from branchwise.ensemble.fit import fit_ensemble
 from branchwise.files.dataset import StreamedTable
 from branchwise.recipe import CART
 from spark_sessions import local_spark
-from sql_sources import in_duckdb, in_sqlite, postgresql  # noqa: F401  (a fixture)
+from sql_sources import in_duckdb, in_sqlite
 
 FEATURES = {
     "t": ["year", "quarter", "month", "day", "weekday", "hour", "minute"],
@@ -114,7 +114,7 @@ def test_spark_agrees():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("zoned", [False, True])
-def test_postgresql_agrees(zoned, postgresql):  # noqa: F811
+def test_postgresql_agrees(zoned, postgresql):
     import psycopg
 
     rows = table(zoned)

@@ -17,7 +17,7 @@ from branchwise.engines.sql import SqlTable
 from branchwise.files.dataset import StreamedTable
 from branchwise.predict import predict_rows
 from branchwise.recipe import CART
-from sql_sources import in_duckdb, postgresql  # noqa: F401  (a fixture)
+from sql_sources import in_duckdb
 
 UNITS = {"day": 86_400, "minute": 420, "second": 13, "microsecond": 1.000_001}
 EXACT = replace(CART, missing="surrogate", max_depth=2)
@@ -79,7 +79,7 @@ def test_dask_agrees():
 @pytest.mark.slow
 @pytest.mark.parametrize("zoned", [False, True])
 @pytest.mark.parametrize("unit", UNITS)
-def test_postgresql_agrees(unit, zoned, postgresql):  # noqa: F811
+def test_postgresql_agrees(unit, zoned, postgresql):
     import psycopg
 
     rows = table(unit, zoned)

@@ -27,7 +27,6 @@ from sql_sources import (
     in_duckdb,
     in_postgresql,
     in_sqlite,
-    postgresql,  # noqa: F401  (a fixture)
     random_columns,
 )
 
@@ -77,7 +76,7 @@ def test_answers_are_those_of_the_model(recipe, tmp_path):
         check(place, *table_and_model(recipe, place))
 
 
-def test_postgresql_answers_as_the_model(postgresql, tmp_path, monkeypatch):  # noqa: F811
+def test_postgresql_answers_as_the_model(postgresql, tmp_path, monkeypatch):
     columns = columns_for(C45)
     X, model = table_and_model(C45, in_duckdb(columns, tmp_path / "t.duckdb"))
     in_postgresql(columns, postgresql)

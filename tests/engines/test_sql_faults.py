@@ -23,7 +23,6 @@ from sql_sources import (
     in_postgresql,
     in_sqlite,
     named,
-    postgresql,  # noqa: F401  (a fixture)
 )
 
 TABLE = {
@@ -103,7 +102,7 @@ def test_nothing_is_left_in_duckdb(duckdb_connection):
 def test_a_table_that_is_called_like_ours_is_left_alone(
     sqlite,
     duckdb_connection,
-    postgresql,  # noqa: F811
+    postgresql,
 ):
     import psycopg
 
@@ -122,7 +121,7 @@ def test_a_table_that_is_called_like_ours_is_left_alone(
                 connection.execute(f"SELECT kept FROM {named(f'branchwise {number}')}")
 
 
-def test_a_transaction_of_postgresql_is_the_callers(postgresql):  # noqa: F811
+def test_a_transaction_of_postgresql_is_the_callers(postgresql):
     import psycopg
 
     in_postgresql(TABLE, postgresql)
@@ -150,7 +149,7 @@ def test_a_connection_that_is_closed_in_the_middle(
             fit(table, progress=lambda _, c=connection: c.close())
 
 
-def test_a_server_that_ends_the_connection(postgresql):  # noqa: F811
+def test_a_server_that_ends_the_connection(postgresql):
     import psycopg
 
     in_postgresql(TABLE, postgresql)
@@ -169,7 +168,7 @@ def test_a_server_that_ends_the_connection(postgresql):  # noqa: F811
             assert other.execute(TEMPORARY_TABLES).fetchall() == []
 
 
-def test_interrupting_postgresql_leaves_the_callers_connection(postgresql):  # noqa: F811
+def test_interrupting_postgresql_leaves_the_callers_connection(postgresql):
     import psycopg
 
     in_postgresql(TABLE, postgresql)
@@ -183,7 +182,7 @@ def test_interrupting_postgresql_leaves_the_callers_connection(postgresql):  # n
             fit(table)
 
 
-def test_the_rows_are_seen_in_one_state(postgresql):  # noqa: F811
+def test_the_rows_are_seen_in_one_state(postgresql):
     import psycopg
 
     in_postgresql(TABLE, postgresql)
@@ -245,7 +244,7 @@ def test_a_query_is_one_select(tmp_path, query, request):
         fit(SqlTable(place, "t"))
 
 
-def test_postgresql_takes_one_select_only(postgresql):  # noqa: F811
+def test_postgresql_takes_one_select_only(postgresql):
     in_postgresql(TABLE, postgresql)
     for query in ("SELECT 1) AS a; DROP TABLE t; --", "DELETE FROM t RETURNING *"):
         with pytest.raises(DataError):
@@ -253,7 +252,7 @@ def test_postgresql_takes_one_select_only(postgresql):  # noqa: F811
     fit(SqlTable(postgresql, "t"))
 
 
-def test_wrong_names_are_told_with_the_nearest(tmp_path, postgresql):  # noqa: F811
+def test_wrong_names_are_told_with_the_nearest(tmp_path, postgresql):
     places = [in_sqlite({**TABLE}, tmp_path / "t.sqlite", "customers")]
     places.append(in_duckdb(TABLE, tmp_path / "t.duckdb", "customers"))
     places.append(in_postgresql(TABLE, postgresql, "customers"))
@@ -267,7 +266,7 @@ def test_wrong_names_are_told_with_the_nearest(tmp_path, postgresql):  # noqa: F
             rows.learn(Task("xx"))
 
 
-def test_what_may_not_be_read_is_told_without_the_password(postgresql):  # noqa: F811
+def test_what_may_not_be_read_is_told_without_the_password(postgresql):
     import psycopg
 
     in_postgresql(TABLE, postgresql)
@@ -320,7 +319,7 @@ def test_hostile_names_of_tables_and_columns(tmp_path):
         assert len(tree.column) > 2
 
 
-def test_equal_names_of_a_join_are_refused(postgresql):  # noqa: F811
+def test_equal_names_of_a_join_are_refused(postgresql):
     in_postgresql(TABLE, postgresql)
     query = "SELECT a.*, b.x FROM t AS a JOIN t AS b USING (z)"
     with pytest.raises(DataError, match="more than one column named 'x'"):
@@ -343,7 +342,7 @@ def test_too_many_values_for_a_query_say_what_to_do(tmp_path):
         fit(SqlTable(path, "t"))
 
 
-def test_names_in_duckdb_and_postgresql(tmp_path, postgresql):  # noqa: F811
+def test_names_in_duckdb_and_postgresql(tmp_path, postgresql):
     table = 'a "table"; DROP TABLE t; --'
     columns = {"select": TABLE["x"], "100%s $1": TABLE["z"], "y": TABLE["y"]}
     for place in (

@@ -23,7 +23,6 @@ from sql_sources import (
     in_duckdb,
     in_memory,
     in_sqlite,
-    postgresql,  # noqa: F401  (a fixture)
 )
 
 N = 60
@@ -189,7 +188,7 @@ def hash_of(text):
     return sum(map(ord, text)) * 7 // 3
 
 
-def test_postgresql_types(postgresql):  # noqa: F811
+def test_postgresql_types(postgresql):
     import psycopg
 
     with psycopg.connect(postgresql) as connection:

@@ -19,7 +19,6 @@ from branchwise import (
 from branchwise.export import sql, verification
 from branchwise.export.verification import verify, write
 from branchwise.recipe import C45, CART
-from sql_sources import postgresql  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.filterwarnings("ignore:The tree has")
 PROGRAMS = {"javascript": "node", "c": "cc"}
@@ -140,7 +139,7 @@ def test_only_the_dates_are_given():
 
 
 @pytest.mark.slow
-def test_postgresql(postgresql, monkeypatch):  # noqa: F811
+def test_postgresql(postgresql, monkeypatch):
     monkeypatch.setenv(sql.ADDRESS, postgresql)
     for unit, zoned in (("day", False), ("minute", False), ("microsecond", True)):
         X, y = table(unit, zoned)

@@ -124,7 +124,7 @@ def in_postgresql(columns, address, table="t"):
 
     with psycopg.connect(address) as connection:
         listed = ", ".join(f"{named(n)} {_type(c)}" for n, c in columns.items())
-        connection.execute(f"DROP TABLE IF EXISTS {named(table)}")
+        connection.execute(f"DROP TABLE IF EXISTS {named(table)} CASCADE")
         connection.execute(f"CREATE TABLE {named(table)} ({listed})")
         marks = ", ".join(["%s"] * len(columns))
         connection.cursor().executemany(

@@ -31,7 +31,6 @@ from branchwise.model import Model
 from branchwise.plot import plot_tree
 from branchwise.report import make_report
 from selection import first_fast
-from sql_sources import postgresql  # noqa: F401  (a fixture)
 
 HOSTILE = (
     "zqx\nCOPY (SELECT 'zqx') TO 'zqx.csv'; --",

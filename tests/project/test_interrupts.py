@@ -14,7 +14,6 @@ import pytest
 from branchwise import DataError, ParameterError, fit_tree, read_table
 from branchwise.engines.sql import SqlTable
 from command_line import run
-from sql_sources import postgresql  # noqa: F401  (a fixture)
 
 pytestmark = pytest.mark.skipif(
     os.name == "nt", reason="a process cannot send Ctrl-C to itself alone"
@@ -63,7 +62,7 @@ def test_an_endless_view_is_not_counted_for_ever(database, view):
         fit_tree(SqlTable(str(database), view, timeout=0.3), "y")
 
 
-def test_an_endless_view_of_postgresql_is_not_counted_for_ever(postgresql):  # noqa: F811
+def test_an_endless_view_of_postgresql_is_not_counted_for_ever(postgresql):
     import psycopg
 
     table = SqlTable(postgresql, query=ENDLESS["no rows"], timeout=0.3)
