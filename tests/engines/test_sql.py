@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -19,7 +20,6 @@ from sql_sources import (
     in_memory,
     in_postgresql,
     in_sqlite,
-    postgresql,  # noqa: F401  (a fixture)
     random_columns,
     read,
 )
@@ -85,13 +85,17 @@ def case(seed, name, most_rows=120):
     return columns, recipe, bool(seed % 2)
 
 
-@pytest.mark.parametrize("seeds", first_fast([(1, 2), (0, 3)]))
-@pytest.mark.parametrize("name", RECIPES)
-def test_sqlite_grows_the_same_trees(name, seeds, tmp_path):
-    for seed in seeds:
-        columns, recipe, weighted = case(seed, name)
-        path = in_sqlite(columns, tmp_path / "t.sqlite")
-        check(path, read(path), recipe, weighted, temporary_tables=seed > 1)
+#: In the quick tests one recipe after the other has temporary tables.
+IN_TURN = [(name, 1 + at % 2) for at, name in enumerate(RECIPES)]
+REST = [pair for pair in product(RECIPES, range(4)) if pair not in IN_TURN]
+
+
+@pytest.mark.parametrize("which", first_fast([*IN_TURN, *REST], len(IN_TURN)))
+def test_sqlite_grows_the_same_trees(which, tmp_path):
+    name, seed = which
+    columns, recipe, weighted = case(seed, name)
+    path = in_sqlite(columns, tmp_path / "t.sqlite")
+    check(path, read(path), recipe, weighted, temporary_tables=seed > 1)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +116,9 @@ def test_duckdb_grows_the_same_trees_with_temporary_tables(tmp_path):
         check(path, read(path), small, weighted, temporary_tables=True)
 
 
-@pytest.mark.parametrize("first", first_fast([1, 0]))
-def test_postgresql_grows_the_same_trees(postgresql, first, tmp_path):  # noqa: F811
-    for seed, name in list(enumerate(RECIPES))[first::2]:
+@pytest.mark.parametrize("first", first_fast([1, 0, 2, 3]))
+def test_postgresql_grows_the_same_trees(postgresql, first, tmp_path):
+    for seed, name in list(enumerate(RECIPES))[first::4]:
         columns, recipe, weighted = case(seed, name, 60)
         table = read(in_duckdb(columns, tmp_path / "t.duckdb"))
         in_postgresql(columns, postgresql)
@@ -180,7 +184,7 @@ def test_deep_trees_in_sqlite(temporary, tmp_path):
         assert difference(grow(rows.engine(plan), columns, ID3), wanted) is None
 
 
-def test_deep_trees_in_postgresql(postgresql):  # noqa: F811
+def test_deep_trees_in_postgresql(postgresql):
     in_postgresql(chain_of(130), postgresql)
     with SqlTable(postgresql, "t").open() as rows:
         plan = rows.learn(Task("y"))
