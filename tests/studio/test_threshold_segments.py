@@ -12,6 +12,7 @@ from branchwise import Recipe, grow_by_hand
 from branchwise.native import extension
 from branchwise.recipe import C45, CART, ID3
 from branchwise.studio.nodes import threshold_segments
+from selection import first_fast
 
 pytestmark = pytest.mark.skipif(extension() is None, reason="needs the extension")
 
@@ -151,9 +152,10 @@ def test_many_tables_have_equal_candidates(name, part, monkeypatch):
         check(name, seed, monkeypatch)
 
 
-def test_large_nodes_have_equal_candidates(monkeypatch):
+@pytest.mark.parametrize("n_rows", first_fast([6_000, 20_000]))
+def test_large_nodes_have_equal_candidates(n_rows, monkeypatch):
     rng = np.random.default_rng(1)
-    rows = pd.DataFrame(rng.normal(size=(6_000, 3)), columns=list("abc"))
+    rows = pd.DataFrame(rng.normal(size=(n_rows, 3)), columns=list("abc"))
     rows["b"] = rows["b"].round(2)
     for classes in ("xy", "xyz", "xyzuvw"):
         noise = rng.normal(size=len(rows)) * 0.5
