@@ -18,7 +18,7 @@
 
 #include "bit_rows/bit_halves.hpp"
 #include "bit_rows/bit_impurity.hpp"
-#include "core/learned_groups.hpp"
+#include "groups/learned_groups.hpp"
 
 namespace branchwise {
 

@@ -7,11 +7,11 @@
 //
 // Missing rows that join either half are like a value more, but not a half of their own. So parts
 // are tried with them on either side. Where they had better be a half of their own, the best that
-// is left may have a single value against the rest, as in core/learned_groups.hpp.
+// is left may have a single value against the rest, as in groups/learned_groups.hpp.
 //
 // Where a table has more classes, halves of a node of two are tried in another order
-// (core/categories.hpp), and not only parts of the order above. But the best of all are such parts:
-// in any others, a value would do better on the other side. So only ties differ.
+// (groups/categories.hpp), and not only parts of the order above. But the best of all are such
+// parts: in any others, a value would do better on the other side. So only ties differ.
 
 #pragma once
 
@@ -21,7 +21,7 @@
 #include <limits>
 
 #include "bit_rows/bit_members.hpp"
-#include "core/categories.hpp"
+#include "groups/categories.hpp"
 
 namespace branchwise {
 

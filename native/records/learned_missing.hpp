@@ -3,7 +3,7 @@
 
 #pragma once
 
-#include "core/learned_groups.hpp"
+#include "groups/learned_groups.hpp"
 #include "records/thresholds.hpp"
 
 namespace branchwise {

@@ -4,10 +4,10 @@
 
 #pragma once
 
-#include "records/fractional_subtrees.hpp"
+#include "small_records/fractional_subtrees.hpp"
 #include "records/record_tree.hpp"
 #include "records/scoring.hpp"
-#include "records/small_node.hpp"
+#include "small_records/small_node.hpp"
 
 namespace branchwise {
 

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "records/records.hpp"
-#include "records/value_sets.hpp"
+#include "small_records/value_sets.hpp"
 
 namespace branchwise {
 

@@ -7,7 +7,7 @@
 
 #include "core/byte_matrix.hpp"
 #include "records/records.hpp"
-#include "records/value_sets.hpp"
+#include "small_records/value_sets.hpp"
 
 namespace branchwise {
 

@@ -2,7 +2,7 @@
 
 #pragma once
 
-#include "records/numbered_records.hpp"
+#include "small_records/numbered_records.hpp"
 #include "records/threshold_search.hpp"
 
 namespace branchwise {

@@ -17,7 +17,7 @@
 #include "core/branch_impurity.hpp"
 #include "core/score_bounds.hpp"
 #include "core/tree.hpp"
-#include "records/numbered_thresholds.hpp"
+#include "small_records/numbered_thresholds.hpp"
 
 namespace branchwise {
 

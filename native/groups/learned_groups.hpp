@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "core/categories.hpp"
+#include "groups/categories.hpp"
 
 namespace branchwise {
 

@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "core/grower.hpp"
-#include "records/fractional_choice.hpp"
+#include "small_records/fractional_choice.hpp"
 
 namespace branchwise {
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <vector>
 
-#include "core/group_pairs.hpp"
-#include "core/value_subsets.hpp"
+#include "groups/group_pairs.hpp"
+#include "groups/value_subsets.hpp"
 
 namespace branchwise {
 
