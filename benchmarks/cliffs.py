@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from branchwise import Recipe, fit_tree
+from branchwise.recipe import C45, CART
 from generate import Planted, Tables, planted
 from measure import Line, Shuffled, best_times, show
+
+#: The recipe that options change.
+PLAIN = Recipe()
 
 
 class CliffWorkloads:
@@ -89,6 +93,29 @@ class CliffWorkloads:
             at_most=4,
         )
 
+    def track_cliffs_of_pruning(self) -> list[Line]:
+        """Grow and prune by estimated errors, with costs, weights and surrogates."""
+        mixed = self.tables["mixed fifth"]
+        heavy = np.where(mixed.labels().cat.codes == 1, 2.5, 1.0)
+        by_errors = replace(CART, pruning="error-based")
+        return [
+            *self._against_the_first(
+                {
+                    "C4.5": _fit(mixed, base=C45),
+                    "C4.5, costs": _fit(mixed, base=C45, costs=((0, 1), (5, 0))),
+                    "C4.5, a heavier class": _fit(mixed, heavy, base=C45),
+                }
+            ),
+            *self._against_the_first(
+                {
+                    "CART pruned by errors": _fit(mixed, base=by_errors),
+                    "CART pruned by errors, surrogates": _fit(
+                        mixed, base=by_errors, missing="surrogate"
+                    ),
+                }
+            ),
+        ]
+
     def _whole(self) -> Any:
         return np.random.default_rng(0).integers(1, 3, self.rows).astype(float)
 
@@ -112,7 +139,7 @@ class CliffWorkloads:
         return [
             show(
                 Line(
-                    f"fit {self.rows:,} x 20, {name} "
+                    f"fit {len(works[name].table.X):,} x 20, {name} "
                     f"({splits[name] / splits[first]:.1f} x the splits)",
                     seconds[name] / seconds[first],
                     unit=f"x the time of {first}",
@@ -136,9 +163,15 @@ class Fit:
         return fit_tree(table.X, table.y, self.recipe, sample_weight=table.weights)
 
 
-def _fit(table: Planted, weights: Any = None, c19: Any = None, **options: Any) -> Fit:
+def _fit(
+    table: Planted,
+    weights: Any = None,
+    c19: Any = None,
+    base: Recipe = PLAIN,
+    **options: Any,
+) -> Fit:
     """Return how to fit a table, with another last column if one is given."""
     X, y = table.frame(), table.labels()
     if c19 is not None:
         X = X.assign(c19=c19)
-    return Fit(Shuffled(X, y, weights), Recipe(**options))
+    return Fit(Shuffled(X, y, weights), replace(base, **options))

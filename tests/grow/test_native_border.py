@@ -448,7 +448,8 @@ def test_related_texts_take_no_longer_than_others():
     n = 30_000
     usual = seconds(np.random.default_rng(0).integers(0, 2**63, (n, 2)))
     for family, words in related_texts(n):
-        assert seconds(words) < 20 * usual, family
+        # Where texts collide it is seconds; a coarse clock may say 0.
+        assert seconds(words) < 20 * usual + 0.1, family
 
 
 def test_numbers_of_texts_do_not_depend_on_the_key():
