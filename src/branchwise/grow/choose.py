@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from enum import IntEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,11 @@ from branchwise.data.table_schema import Column
 from branchwise.grow.criteria import ImpuritySums64
 from branchwise.grow.protocol import Level
 from branchwise.grow.scored import Scored
-from branchwise.grow.search import Search
 from branchwise.recipe import Recipe
 from branchwise.tree.splits import Splits
+
+if TYPE_CHECKING:  # a fit in the extension does not search
+    from branchwise.grow.search import Search
 
 #: A column has very many values if it has more than this share of the cases.
 _MANY_VALUES = 0.3

@@ -7,7 +7,6 @@ import numpy as np
 from branchwise.data.arrays import Ints
 from branchwise.data.weights import WeightGrid
 from branchwise.engines.memory import Training
-from branchwise.grow.grow import recount
 from branchwise.prune import error_based, subtrees
 from branchwise.prune.estimates import CostEstimate, cost_estimate
 from branchwise.prune.risk import measure_of
@@ -92,6 +91,8 @@ def recounter(
     new_values = recipe.branching == "values"
 
     def count(tree: Tree) -> tuple[Tree, Ints]:
+        from branchwise.grow.grow import recount  # noqa: PLC0415  (rare)
+
         engine = training.engine(grid)
         counted, origin = recount(engine, training.columns, tree, new_values)
         return with_costs(counted, recipe), origin
