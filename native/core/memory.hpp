@@ -62,15 +62,18 @@ struct LargePages {
 template <typename T>
 using Array = std::vector<T, LargePages<T>>;
 
-// Give the memory of some elements of a large array back: they are not read before they are written
-// again. `begin` is at the beginning of a page of the system, none of which is larger than these.
+// Give the memory of some elements of a large array back, as whole pages: they are not read before
+// they are written again.
 template <typename Elements>
 void give_back(Elements& array, size_t begin, size_t end) {
 #if defined(__linux__)
-    constexpr size_t pages = size_t(1) << 16;
+    constexpr size_t page = size_t(1) << 16;  // no page of the system is larger
     constexpr size_t width = sizeof(typename Elements::value_type);
-    if (array.size() * width >= large_page)
-        madvise(array.data() + begin, (end - begin) * width / pages * pages, MADV_DONTNEED);
+    if (array.size() * width < large_page) return;  // may begin within a page
+    const size_t first = (begin * width + page - 1) / page * page;
+    const size_t last = end * width / page * page;
+    if (first < last)
+        madvise(reinterpret_cast<char*>(array.data()) + first, last - first, MADV_DONTNEED);
 #else
     (void)array, (void)begin, (void)end;
 #endif

@@ -245,6 +245,14 @@ class Records {
         return root;
     }
 
+    // Give back what is free when a node is split that lies on top of all open ones: what comes
+    // before its lists, and the records beyond its own and the room for those of its children.
+    void give_back_free(const RecordJob& job) const {
+        job.arena->give_back_lists(job.lists);
+        job.arena->give_back_records(job.side, (job.begin + job.n) * layout_.size);
+        job.arena->give_back_records(1 - job.side, (job.other + job.n) * layout_.size);
+    }
+
     // Two buffers of its own for a node of job.n records.
     void take_arena(RecordJob& job) const {
         make_arena(job);

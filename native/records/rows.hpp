@@ -220,8 +220,18 @@ struct Arena {
         given_back = end;
     }
 
+    // Give back what the records of a side have beyond so many bytes, if that is much.
+    void give_back_records(int side, size_t end) {
+        constexpr size_t much = large_page;
+        const size_t taken = std::min(taken_[side], records[side].size());
+        end = (end + large_page - 1) / large_page * large_page;
+        if (end + much <= taken) give_back(records[side], end, taken);
+        if (end + much <= taken || end > taken) taken_[side] = end;
+    }
+
   private:
     size_t given_back = 0;
+    size_t taken_[2] = {SIZE_MAX, SIZE_MAX};  // bytes of records that may be in memory
 };
 
 // Whole units; a copy of a size that is known only now would be a call.

@@ -409,7 +409,9 @@ inline void summarise_nodes(std::vector<Grown>& grown, const NumberScale& scale,
             to[1] = mean;
             to[0] = weight;
         }
-        part.weights.resize(part.nodes.size() * summary_width);
+        const size_t n = part.nodes.size() * summary_width;
+        give_back(part.weights, n, part.weights.size());
+        part.weights.resize(n);
     }
 }
 

@@ -57,7 +57,7 @@ class NumberGrower : public NumberTree<W> {
 
     // Split an open node, or leave it a leaf; its open children are added to the jobs.
     void split(Job& job, std::vector<Job>& stack) {
-        if (depth_first_) job.arena->give_back_lists(job.lists);
+        if (depth_first_) records_.give_back_free(job);
         if (subtrees_ && subtrees_->takes(job.n, size_t(weights_of(job.node)[0])) &&
             subtrees_->grow(job, stack))
             return;
@@ -486,7 +486,7 @@ class NumberGrower : public NumberTree<W> {
     std::unique_ptr<Subtrees> subtrees_;
 
     // Scratch, kept between nodes.
-    bool depth_first_ = false;  // lists of a node come before those of all other open ones
+    bool depth_first_ = false;  // the node that is split lies on top of all other open ones
     const std::vector<uint32_t>* tested_ = nullptr;  // columns that may split the node
     std::vector<uint32_t> open_columns_;             // of these, that are to be scored
     Scratch<double> distances_;  // of the node's rows, scaled, times their weights
