@@ -1,13 +1,15 @@
 // Walking rows down a tree: native implementation of branchwise/tree/apply.py.
 //
 // Rows walk in blocks, all of a block one level at a time: no row waits for another, so
-// that their loads overlap, and the cells of a block stay in the nearest cache.
+// that their loads overlap, and the cells of a block stay in the nearest cache. Below the
+// first levels the rows that have not arrived are listed.
 
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 #include <type_traits>
 #include <vector>
@@ -53,7 +55,8 @@ void copy_codes(const Cells& cells, size_t first, size_t n, uint32_t most, Code*
 class Bytes {
   public:
     static constexpr size_t most_rows = 512;
-    static constexpr size_t together = 4;  // rows for which the loop is unrolled
+    static constexpr size_t together = 4;        // rows for which the loop is unrolled
+    static constexpr size_t levels_in_step = 8;  // that all rows walk, arrived or not
 
     Bytes(const JumpTable& jump_table, const std::vector<Cells>& cells, size_t n_blocks = 1)
         : jump_table_(jump_table),
@@ -101,6 +104,7 @@ class Words {
   public:
     static constexpr size_t most_rows = 128;
     static constexpr size_t together = 1;
+    static constexpr size_t levels_in_step = 4;
 
     Words(const JumpTable& jump_table, const std::vector<Cells>& cells, const Entry* table,
           size_t n_blocks = 1)
@@ -296,7 +300,8 @@ class Walk {
         const Entry arrived = jump_table_.arrived;
         uint32_t at[Rows::most_rows] = {};
         Entry all = ~arrived;  // keeps the bits that the split_tests of all rows have
-        for (size_t level = 0; level < jump_table_.depth && all != arrived; ++level) {
+        const size_t in_step = std::min(jump_table_.depth, Rows::levels_in_step);
+        for (size_t level = 0; level < in_step && all != arrived; ++level) {
             all = arrived;
             for (size_t k = 0; k < n; k += together)
                 for (size_t i = k; i < k + together; ++i) {
@@ -306,7 +311,30 @@ class Walk {
                         begin_of(entry) + rows.outcome(split_test_of(entry), begin_of(entry), i);
                 }
         }
+        if (all != arrived && in_step < jump_table_.depth) walk_open(table, rows, n, at);
         for (size_t k = 0; k < n; ++k) out[k] = outcome_at[at[k]];
+    }
+
+    // Walk on, and leave out the rows that have arrived: a few go far deeper than most. Not
+    // inlined, because the loop needs all registers.
+    template <typename Entry, typename Rows>
+    [[gnu::noinline]] void walk_open(const Entry* table, const Rows& rows, size_t n,
+                                     uint32_t* at) const {
+        const uint32_t arrived = jump_table_.arrived;
+        uint16_t open[Rows::most_rows];
+        std::iota(open, open + n, uint16_t(0));
+        while (n) {
+            size_t still = 0;
+            for (size_t j = 0; j < n; ++j) {
+                const size_t i = open[j];
+                const Entry entry = table[at[i]];
+                const uint32_t split_test = split_test_of(entry);
+                at[i] = begin_of(entry) + rows.outcome(split_test, begin_of(entry), i);
+                open[still] = uint16_t(i);
+                still += split_test != arrived;
+            }
+            n = still;
+        }
     }
 
     template <typename Entry>

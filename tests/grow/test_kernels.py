@@ -74,6 +74,26 @@ def test_same_tree_and_same_answers_on_random_tables(part, monkeypatch):
         assert_same_answers(columns, twin, rows, seed, monkeypatch)
 
 
+@pytest.mark.parametrize("kind", ["categories", "numbers", "both"])
+def test_same_answers_of_deep_trees(kind, monkeypatch):
+    """Rows that have arrived are left out below the first levels."""
+    rng = np.random.default_rng(3)
+    n = 1500
+    columns, cells = [], []
+    for j in range(0 if kind == "numbers" else 14):
+        columns.append(Column(f"c{j}", "categorical", (0, 1), True))
+        cells.append(rng.integers(0, 2, n).astype(np.uint8))
+    for j in range(0 if kind == "categories" else 2):
+        columns.append(Column(f"n{j}", "numeric", (), True))
+        cells.append(rng.exponential(size=n))
+    labels = rng.integers(0, 2, n).astype(np.intp)
+    data, grid = Columns(n, tuple(cells)), weigh(None, n, fractions=False)
+    tree = native.grow_native(columns, data, labels, 2, grid, Recipe(missing="split"))
+    assert tree.max_depth > 10
+    assert_same_answers(columns, tree, data, kind, monkeypatch)
+    assert_same_answers(columns, tree, unseen_rows(rng, columns, n), kind, monkeypatch)
+
+
 @pytest.mark.parametrize("criterion", BUILT_IN)
 @pytest.mark.parametrize("n_columns", [3, 40])
 def test_same_tree_on_larger_tables(criterion, n_columns):
