@@ -159,6 +159,16 @@ def test_error_based_pruning_with_weights():
         whole.prune("error-based", X, y)
 
 
+def test_rows_that_costs_divided_are_refused_with_the_reason():
+    X, y = noisy(6)
+    gaps = np.random.default_rng(6).random(len(y)) < 0.2
+    X["n"][gaps] = np.nan
+    costs = {("yes", "no"): 5.0, ("no", "yes"): 1.0}
+    tree = C45Classifier(prune=False, costs=costs, costs_in="growth").fit(X, y)
+    with pytest.raises(BranchwiseError, match=r"divided them by costs \(costs_in="):
+        tree.model_.prune("error-based", X, y)
+
+
 @pytest.mark.parametrize("kernel", ["native", "reference"])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("missing", [False, True])

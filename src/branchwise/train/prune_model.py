@@ -148,11 +148,17 @@ def _error_based(schema: Schema, tree: Tree, recipe: Recipe, rows: Rows | None) 
     grid = coded.grid(recipe).natural
     count = recounter(coded, grid, recipe)
     if not _known_values(coded) or not _same_counts(count(tree)[0], tree):
+        by_costs = ""
+        if recipe.costs_in == "growth":
+            by_costs = (
+                "So do its own rows if some have missing values, because growth "
+                "divided them by costs (costs_in='growth'). "
+            )
         raise DataError(
             "X and y must be the rows that the tree was grown from, with their "
             "sample_weight: a branch that is raised gets the cases of its siblings, so "
-            "all are counted again. These rows give other counts. Without X and y "
-            "branches are not raised."
+            f"all are counted again. These rows give other counts. {by_costs}Without X "
+            "and y branches are not raised."
         )
     # Cases of classes are counted again below, and predictions follow from the weights
     # unless there are costs.
