@@ -67,6 +67,21 @@ class CliffWorkloads:
             }
         )
 
+    def track_cliffs_of_groups(self) -> list[Line]:
+        """Put many values of many classes in two groups, with weights and gaps."""
+        rows, few, two_way = self.rows // 100, (20, 40), {"branching": "two-way"}
+        plain = planted(rows, 20, n_classes=20, values=few)
+        gaps = planted(rows, 20, n_classes=20, values=few, missing=0.03)
+        return self._against_the_first(
+            {
+                "20 to 40 values of 20 classes": _fit(plain, **two_way),
+                "these with weights": _fit(plain, self._fractional()[:rows], **two_way),
+                "these with 3 % missing, divided": _fit(
+                    gaps, missing="split", **two_way
+                ),
+            }
+        )
+
     def track_cliffs_of_gaps(self) -> list[Line]:
         """Grow with gaps, by what becomes of them."""
         gaps = planted(self.rows, 20, missing=0.03)

@@ -18,6 +18,7 @@
 
 #include "bit_rows/bit_halves.hpp"
 #include "bit_rows/bit_impurity.hpp"
+#include "groups/categories.hpp"
 #include "groups/learned_groups.hpp"
 
 namespace branchwise {

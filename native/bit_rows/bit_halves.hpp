@@ -10,7 +10,7 @@
 // is left may have a single value against the rest, as in groups/learned_groups.hpp.
 //
 // Where a table has more classes, halves of a node of two are tried in another order
-// (groups/categories.hpp), and not only parts of the order above. But the best of all are such
+// (groups/two_groups.hpp), and not only parts of the order above. But the best of all are such
 // parts: in any others, a value would do better on the other side. So only ties differ.
 
 #pragma once
@@ -21,7 +21,7 @@
 #include <limits>
 
 #include "bit_rows/bit_members.hpp"
-#include "groups/categories.hpp"
+#include "groups/two_groups.hpp"
 
 namespace branchwise {
 

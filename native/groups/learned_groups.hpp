@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "groups/categories.hpp"
+#include "groups/two_groups.hpp"
 
 namespace branchwise {
 
@@ -21,8 +21,8 @@ struct MissingCases {
 // Two groups of values, one of which has the missing cases, too. `known` is the impurity of all
 // cases of the node.
 template <typename W>
-class LearnedGrouper : public Grouper<W> {
-    using Base = Grouper<W>;
+class LearnedGrouper : private TwoGroups<W> {
+    using Base = TwoGroups<W>;
 
   public:
     using Base::Base;
@@ -31,12 +31,7 @@ class LearnedGrouper : public Grouper<W> {
     const std::vector<uint32_t>& group(const Values<W>& values, const MissingCases<W>& missing,
                                        int64_t known, int64_t outside, const Scale& scale,
                                        int32_t& missing_to) {
-        this->values_ = &values;
-        this->known_ = known;
-        this->outside_ = outside;
-        this->scale_ = &scale;
-        this->group_.assign(values.count(), 0);
-        this->add_up_all();
+        this->begin(values, known, outside, scale);
         missing_ = missing;
         missing_cases_ = cases_for_bars(this->problem_, missing.size, missing.cases);
         missing_to = stop_here;
@@ -107,6 +102,7 @@ class LearnedGrouper : public Grouper<W> {
     }
 
     void find_candidates() {
+        this->begin_groupings(missing_.weights);
         const size_t n = this->values_->count();
         candidates_.clear();
         rank_.clear();
@@ -120,7 +116,7 @@ class LearnedGrouper : public Grouper<W> {
                 });
             return;  // single values are among these
         } else {
-            for (size_t c = 0; c < this->classes_; ++c) try_order(c);
+            this->each_order([&](size_t label) { try_order(label); });
         }
         for (uint32_t one = 0; one < n; ++one) {
             put_on_left({Sides::single, one});
@@ -163,6 +159,13 @@ class LearnedGrouper : public Grouper<W> {
         }
     }
 
+    bool enough(const double* cases, const W* sizes) const {
+        const Problem& problem = this->problem_;
+        const double fewest = std::min(cases[0], cases[1]);
+        return fewest >= problem.cases_in_leaf && fewest >= problem.cases_in_branch &&
+               double(std::min(sizes[0], sizes[1])) >= problem.weight_in_leaf;
+    }
+
     void put_on_left(const Sides& sides) {
         this->start_side();
         for (size_t v = 0; v < this->values_->count(); ++v)
@@ -190,9 +193,10 @@ class LearnedGrouper : public Grouper<W> {
         const W sizes[] = {
             W(this->left_size_ + (on_right ? W(0) : missing_.size)),
             W(this->all_size_ - this->left_size_ + (on_right ? missing_.size : W(0)))};
-        pair_ = {this->left_cases_, this->all_cases_ - this->left_cases_};
-        pair_[on_right] += missing_cases_;
-        if (!this->enough(pair_, sizes)) return no_score;
+        double cases[] = {this->left_cases_, this->all_cases_ - this->left_cases_};
+        cases[on_right] += missing_cases_;
+        if (!enough(cases, sizes)) return no_score;
+        if (this->is_hopeless(sizes[0], !on_right, sizes[1], on_right)) return no_score;
         joined_ = this->left_;
         this->right_ = this->all_;
         for (size_t c = 0; c < this->classes_; ++c) {
@@ -204,7 +208,6 @@ class LearnedGrouper : public Grouper<W> {
 
     MissingCases<W> missing_;
     double missing_cases_ = 0;
-    std::vector<double> pair_;  // cases of both sides
     std::vector<Sides> candidates_;
     std::vector<uint32_t> rank_;  // of values, order by order
     std::vector<W> joined_;

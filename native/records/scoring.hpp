@@ -4,6 +4,7 @@
 
 #include "core/branch_impurity.hpp"
 #include "core/random_splits.hpp"
+#include "groups/categories.hpp"
 #include "records/counts.hpp"
 #include "records/learned_missing.hpp"
 #include "core/score_bounds.hpp"
