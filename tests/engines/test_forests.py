@@ -83,9 +83,9 @@ def test_trees_are_grown_by_the_workers(no_client, monkeypatch):
     here: list[int] = []
     grow = forest.grow_trees
 
-    def grow_share(samples: Any, numbers: Any) -> Any:
+    def grow_share(samples: Any, numbers: Any, recipe: Any) -> Any:
         shares.append(list(numbers))
-        return grow(samples, numbers)
+        return grow(samples.for_recipe(recipe), numbers)
 
     monkeypatch.setattr(forest, "grow_share", grow_share)
     monkeypatch.setattr("branchwise.ensemble.fit.grow_trees", here.append)
@@ -196,6 +196,27 @@ def test_what_is_out_of_bag_was_not_grown_from(tmp_path):
         assert inside.any()
         assert right[inside].mean() > 0.9
         assert right[~inside].mean() < 0.75
+
+
+def test_columns_are_chosen_out_of_bag(tmp_path):
+    """Files larger than memory: both sides of an interaction, among other columns."""
+    rng = np.random.default_rng(4)
+    letters = rng.choice(list("abcd"), (2000, 9))
+    same = (letters[:, 0] < "c") == (letters[:, 1] < "c")
+    table = pd.DataFrame(letters, columns=list("ABCDEFGHI")).assign(same=same)
+    path = str(tmp_path / "rows.parquet")
+    table.to_parquet(path)
+    sizes = {"n_estimators": 55, "max_features": "oob"}
+    seen: list[int] = []
+    recipe = RandomForestClassifier(**sizes).recipe
+    source = ChunkedTable(StreamedTable(files_of(path)), most_rows=400)
+    forest = fit_ensemble(source, "same", recipe, progress=seen.append)
+    number = forest.recipe.max_features
+    assert number > 3
+    assert seen == [51, 52, 53, 54, 55]
+    given = replace(recipe, max_features=number)
+    source = ChunkedTable(StreamedTable(files_of(path)), most_rows=400)
+    assert fit_ensemble(source, "same", given).to_bytes() == forest.to_bytes()
 
 
 def test_numbers_in_bins(tmp_path):

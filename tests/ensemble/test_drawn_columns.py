@@ -15,7 +15,6 @@ from branchwise import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from branchwise.engines.chunked import ChunkedTable
 from branchwise.ensemble.fit import fit_ensemble
 from branchwise.recipe.ensemble_recipe import forest_recipe
 from forest_tables import mixed
@@ -134,7 +133,7 @@ def test_no_more_columns_than_there_are() -> None:
     assert forest.max_features_ == 9
 
 
-def test_errors(tmp_path: Any) -> None:
+def test_errors() -> None:
     X, y = interaction(60)
     with pytest.raises(ParameterError, match=r"max_features='oob' needs rows that are"):
         RandomForestClassifier(max_features="oob", bootstrap=False).fit(X, y)
@@ -144,8 +143,3 @@ def test_errors(tmp_path: Any) -> None:
         ).fit(X, y)
     with pytest.raises(ParameterError, match=r"max_features='oob' is for forests"):
         GradientBoostingClassifier(max_features="oob").fit(X, y)
-    path = tmp_path / "rows.csv"
-    X.assign(y=y).to_csv(path, index=False)
-    recipe = forest_recipe(False, {"max_features": "oob"})
-    with pytest.raises(ParameterError, match=r"of this process, and those of .*rows"):
-        fit_ensemble(ChunkedTable(path, most_rows=20), "y", recipe)

@@ -30,6 +30,11 @@ def table_of(n_rows: int = 300, seed: int = 0) -> pd.DataFrame:
 #: Estimators, the target and the weights.
 CASES: dict[str, tuple[Any, str, str | None]] = {
     "forest": (RandomForestClassifier(n_estimators=5), "bought", None),
+    "columns out of bag": (
+        RandomForestClassifier(n_estimators=6, max_features="oob"),
+        "bought",
+        "weight",
+    ),
     "regression": (RandomForestRegressor(n_estimators=4), "spent", "weight"),
     "boosted": (BoostedClassifier(n_estimators=3), "bought", None),
     "balanced samples": (

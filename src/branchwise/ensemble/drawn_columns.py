@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from branchwise.data.arrays import Floats
 from branchwise.data.table_schema import Schema
 from branchwise.ensemble.ensemble import Ensemble
-from branchwise.ensemble.forest import grow_trees
+from branchwise.ensemble.forest import GrowTrees
 from branchwise.ensemble.out_of_bag import (
     OutOfBag,
     combined,
@@ -35,10 +35,12 @@ class _Trial:
     weights: Floats
 
     @classmethod
-    def of(cls, samples: Samples, schema: Schema, threads: int) -> _Trial:
+    def of(
+        cls, samples: Samples, schema: Schema, threads: int, grow: GrowTrees
+    ) -> _Trial:
         """Grow the trees and predict the rows that they were grown without."""
         numbers = range(min(_TREES, samples.recipe.n_estimators))
-        trees = grow_trees(samples, numbers, threads)
+        trees = grow(samples, numbers, None)
         forest = Ensemble(schema, tuple(trees), samples.recipe, samples=samples)
         found = OutOfBag.of(forest, threads)
         known = found.known
@@ -58,18 +60,19 @@ class _Trial:
 
 
 def choose_columns(
-    samples: Samples, schema: Schema, threads: int
+    samples: Samples, schema: Schema, threads: int, grow: GrowTrees
 ) -> tuple[Samples, list[Tree]]:
     """Choose ``max_features``; return the samples with it, and the first trees.
 
-    It begins with the usual number, and goes on as long as the next one is clearly
-    better than the one before.
+    ``grow`` grows trees wherever the rows are, and ``threads`` predict those out of
+    bag here. It begins with the usual number, and goes on as long as the next one is
+    clearly better than the one before.
     """
     validate_out_of_bag(samples)
     numbers = _numbers(samples.recipe, len(samples.training.columns))
-    best = _Trial.of(_drawing(samples, next(numbers)), schema, threads)
+    best = _Trial.of(_drawing(samples, next(numbers)), schema, threads, grow)
     for number in numbers:
-        trial = _Trial.of(_drawing(samples, number), schema, threads)
+        trial = _Trial.of(_drawing(samples, number), schema, threads, grow)
         if not trial.is_clearly_better(best):
             break
         best = trial
@@ -78,7 +81,7 @@ def choose_columns(
 
 def _drawing(samples: Samples, number: int) -> Samples:
     """Return the same samples for trees whose nodes draw so many columns."""
-    return replace(samples, recipe=replace(samples.recipe, max_features=number))
+    return samples.for_recipe(replace(samples.recipe, max_features=number))
 
 
 def _numbers(recipe: EnsembleRecipe, n_columns: int) -> Iterator[int]:

@@ -29,6 +29,7 @@ from branchwise.ensemble.early_stop import OnRound
 from branchwise.ensemble.ensemble import Ensemble
 from branchwise.ensemble.fitted_trees import FittedTrees
 from branchwise.ensemble.forest import (
+    GrowTrees,
     TreeProgress,
     grow_from_files,
     grow_on_workers,
@@ -188,34 +189,19 @@ class _Growth:
     progress: TreeProgress | None
     on_round: OnRound | None
 
-    @property
-    def numbers(self) -> Sequence[int]:
-        """The numbers of the trees that are to be grown."""
-        return range(len(self.earlier), self.recipe.n_estimators)
-
     def from_source(self, data_source: Source, plan: Plan) -> Ensemble:
         """Grow from a source that has made a plan."""
         if isinstance(data_source, MemoryTable):
             rows = replace(data_source.rows, cache=None)
             return self.from_rows(Samples(rows, self.recipe), plan.schema)
         if isinstance(data_source, RemoteTable):
-            self._check_columns(data_source.label)
             return self._on_workers(data_source, without_codes(plan))
         files = cast(ChunkedTable, data_source)  # every other engine was rejected
         if plan.n_rows <= files.most_in_memory:
             plan = without_codes(plan)
             samples = samples_of_chunk(files.whole(plan), plan, self.recipe)
             return self.from_rows(samples, plan.schema)
-        self._check_columns(files.label)
         return self._from_files(files, plan)
-
-    def _check_columns(self, label: str) -> None:
-        if self.recipe.max_features == "oob":
-            raise ParameterError(
-                "max_features='oob' compares forests of all rows in the memory of this "
-                f"process, and those of {label} are not. Give a number of "
-                "columns, a share of them, 'sqrt' or 'log2', or fit a DataFrame."
-            )
 
     def from_rows(self, samples: Samples, schema: Schema) -> Ensemble:
         """Grow in this process."""
@@ -250,14 +236,20 @@ class _Growth:
                     rules.rule_cases,
                     samples,
                 )
-        return self._forest_of_rows(samples, schema)
+        return self._forest(samples, schema, self._in_memory)
 
-    def _forest_of_rows(self, samples: Samples, schema: Schema) -> Ensemble:
+    def _in_memory(
+        self, samples: Samples, numbers: Sequence[int], progress: TreeProgress | None
+    ) -> list[Tree]:
+        return grow_trees(samples, numbers, self.threads, progress)
+
+    def _forest(self, samples: Samples, schema: Schema, grow: GrowTrees) -> Ensemble:
+        """Grow a forest wherever its rows are."""
         first: Sequence[Tree] = self.earlier
         if self.recipe.max_features == "oob":
-            samples, first = choose_columns(samples, schema, self.threads)
+            samples, first = choose_columns(samples, schema, self.threads, grow)
         numbers = range(len(first), self.recipe.n_estimators)
-        trees = grow_trees(samples, numbers, self.threads, self._progress_after(first))
+        trees = grow(samples, numbers, self._progress_after(first))
         return Ensemble(schema, (*first, *trees), samples.recipe, samples=samples)
 
     def _progress_after(self, first: Sequence[Tree]) -> TreeProgress | None:
@@ -265,20 +257,13 @@ class _Growth:
         report, there = self.progress, len(first) - len(self.earlier)
         return None if report is None else lambda n: report(there + n)
 
-    def _forest(
-        self, schema: Schema, trees: Sequence[Tree], samples: Samples
-    ) -> Ensemble:
-        every = (*self.earlier, *trees)
-        return Ensemble(schema, every, samples.recipe, samples=samples)
-
     def _on_workers(self, table: RemoteTable, plan: Plan) -> Ensemble:
         prepare = partial(samples_of_chunk, plan=plan, recipe=self.recipe)
         rows = table.prepared(plan, prepare)
         if self.recipe.method != "forest":
             # Each round needs the one before, so there is nothing to share out.
             return self.from_rows(rows.value, plan.schema)
-        trees = grow_on_workers(rows, self.numbers, self.progress)
-        return self._forest(plan.schema, trees, rows.value)
+        return self._forest(rows.value, plan.schema, partial(grow_on_workers, rows))
 
     def _from_files(self, table: ChunkedTable, plan: Plan) -> Ensemble:
         """Grow every tree from its own sample of rows that do not fit in memory."""
@@ -307,10 +292,14 @@ class _Growth:
         recipe = replace(recipe, max_samples=int(wanted))
         sampler = RowSampler(table, plan)
         samples = subsamples_of(sampler, plan, recipe, wanted / n_rows, most / n_rows)
-        trees = grow_from_files(
-            sampler, plan, samples, self.numbers, self.threads, self.progress
-        )
-        return self._forest(plan.schema, trees, samples)
+
+        def grow(
+            some: Samples, numbers: Sequence[int], progress: TreeProgress | None
+        ) -> list[Tree]:
+            own = cast(Subsamples, some)
+            return grow_from_files(sampler, plan, own, numbers, self.threads, progress)
+
+        return self._forest(samples, plan.schema, grow)
 
 
 def samples_of_chunk(chunk: Chunk, plan: Plan, recipe: EnsembleRecipe) -> Samples:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -42,6 +43,8 @@ from branchwise.tree.tree import Tree
 
 #: Called with the number of trees so far.
 TreeProgress = Callable[[int], None]
+#: Grows the trees with these numbers, each from its own sample.
+GrowTrees = Callable[[Samples, Sequence[int], TreeProgress | None], list[Tree]]
 
 
 class _StoppedError(Exception):
@@ -177,18 +180,24 @@ def _bits_of(samples: Samples, binned: Training, edges: Edges) -> _SharedBits | 
     return None if forest is None else _SharedBits(samples, grid, forest)
 
 
-def grow_share(samples: Samples, numbers: Sequence[int]) -> list[Tree]:
+def grow_share(
+    samples: Samples, numbers: Sequence[int], recipe: EnsembleRecipe
+) -> list[Tree]:
     """Grow some of the trees, on a worker."""
-    return grow_trees(samples, numbers)
+    return grow_trees(samples.for_recipe(recipe), numbers)
 
 
 def grow_on_workers(
-    rows: RemoteRows, numbers: Sequence[int], progress: TreeProgress | None = None
+    rows: RemoteRows,
+    samples: Samples,
+    numbers: Sequence[int],
+    progress: TreeProgress | None = None,
 ) -> list[Tree]:
-    """Grow the trees with these numbers on workers, which have the samples."""
+    """Grow the trees with these numbers on workers, which have the same samples."""
     trees: dict[int, Tree] = {}
     if numbers:
-        for own, grown in rows.shares(grow_share, numbers):
+        work = partial(grow_share, recipe=samples.recipe)
+        for own, grown in rows.shares(work, numbers):
             trees.update(zip(own, grown, strict=True))
             if progress is not None:
                 progress(len(trees))

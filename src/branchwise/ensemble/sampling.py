@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,12 @@ class Samples:
         """The rows that count, sorted by their contents."""
         n_counted = int(np.count_nonzero(self.training.counted))
         return content_order(self.training)[:n_counted]
+
+    def for_recipe(self, recipe: EnsembleRecipe) -> Self:
+        """Return the same samples for other trees; rows are not sorted again."""
+        same = replace(self, recipe=recipe)
+        vars(same)["order"] = self.order
+        return same
 
     @property
     def takes_all(self) -> bool:
