@@ -308,3 +308,14 @@ def test_seeds() -> None:
         for _ in range(3)
     }
     assert len(seeds) == 3
+
+
+def test_trees_that_are_not_there() -> None:
+    X, y = mixed(40)
+    forest = RandomForestClassifier(n_estimators=3).fit(X, y)
+    assert forest[-1].tree == forest[2].tree
+    assert len(list(forest)) == 3
+    with pytest.raises(IndexError, match=r"3 trees, with numbers from 0 to 2\. Got 3"):
+        forest[3]
+    with pytest.raises(TypeError, match=r"from 0 to 2\. Got slice\(None, 2, None\)"):
+        forest.model_[:2]  # type: ignore[index]

@@ -321,3 +321,13 @@ def test_exports_of_one_class(target: str) -> None:
     X = {"x": [1.0, 2.0, 3.0]}
     model = GradientBoostingClassifier(n_estimators=2).fit(X, ["a"] * 3).model_
     assert model.export(target)
+
+
+def test_shapley_values_of_rates_are_of_their_logarithm() -> None:
+    X, y = {"x": [1, 2, 3, 4]}, [1.0, 2.0, 3.0, 4.0]
+    rates = GradientBoostingRegressor(loss="poisson", n_estimators=3).fit(X, y)
+    found = rates.shap({"x": [2]})
+    assert "(logarithm of prediction)" in found.to_text()
+    assert np.exp(found.predictions[0]) == pytest.approx(rates.predict({"x": [2]}))
+    numbers = GradientBoostingRegressor(n_estimators=3).fit(X, y)
+    assert "logarithm" not in numbers.shap({"x": [2]}).to_text()

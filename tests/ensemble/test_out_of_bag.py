@@ -114,3 +114,19 @@ def test_the_plot_of_the_error() -> None:
     assert again.get_ylabel() == "out-of-bag mean squared error"
     with pytest.raises(ParameterError, match="draws a fitted forest"):
         plot_forest_error("forest")
+
+
+@pytest.mark.parametrize("n_rows", [1, 2])
+@pytest.mark.parametrize("bootstrap", [True, False])
+def test_views_without_rows_out_of_bag(n_rows: int, bootstrap: bool) -> None:
+    X, y = {"letter": ["a", "b"][:n_rows]}, ["no", "yes"][:n_rows]
+    forest = RandomForestClassifier(n_estimators=1, bootstrap=bootstrap).fit(X, y)
+    if bootstrap:  # the seed is one whose sample has every row
+        assert not forest.out_of_bag().known.any()
+    summary = forest.model_.summary()
+    assert summary.oob_score is None
+    assert "Out of bag" not in summary.to_text()
+    assert "out of bag" not in forest.to_html()
+    if bootstrap:
+        assert "nan" not in forest.importances().to_text()
+        assert "of which no row is out of bag" in forest.best_tree().summary

@@ -86,6 +86,77 @@ def test_a_random_seed_is_kept() -> None:
     assert warm.model_.to_bytes() == whole.fit(X, y).model_.to_bytes()
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        RandomForestClassifier(),
+        RandomForestClassifier(class_weight={"no": 2.0}),
+        BoostedClassifier(max_depth=2),
+        GradientBoostingClassifier(),
+    ],
+)
+@pytest.mark.parametrize("differs", ["rows", "targets", "weights", "cells"])
+def test_trees_of_other_rows_are_refused(estimator: Any, differs: str) -> None:
+    """What is out of bag would be wrong: samples are drawn again when it is read."""
+    X, y = mixed(100)
+    warm = clone(estimator).set_params(n_estimators=2, warm_start=True).fit(X, y)
+    warm.set_params(n_estimators=3)
+    y = np.asarray(y)
+    order = np.random.default_rng(0).permutation(100)
+    weights = None
+    match differs:
+        case "rows":
+            order = order[:90]
+        case "targets":
+            y = y[order]
+        case "weights":
+            weights = np.ones(100)
+            weights[3] = 2
+        case "cells":
+            X = X.assign(income=X["income"] + (np.arange(100) == 50))
+    with pytest.raises(ParameterError, match="same rows, and the rows, their targets"):
+        warm.fit(X.iloc[order], y[order], weights)
+    assert len(warm.model_) == 2  # the model that was there
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given", "said"),
+    [
+        (RandomForestClassifier(), {"random_state": 1}, "random_state is 1 where it w"),
+        (RandomForestClassifier(), {"bootstrap": False}, "bootstrap is False where"),
+        (
+            RandomForestClassifier(),
+            {"max_depth": 3},
+            "max_depth is 3 where it was None",
+        ),
+        (BoostedClassifier(), {"max_depth": 3}, "max_depth is 3 where it was None"),
+        (
+            GradientBoostingClassifier(),
+            {"learning_rate": 0.5},
+            r"learning_rate is 0.5 where it was 0.1. Set it back, or fit with warm_sta",
+        ),
+    ],
+)
+def test_other_parameters_are_refused(
+    estimator: Any, given: dict[str, Any], said: str
+) -> None:
+    X, y = mixed(100)
+    warm = clone(estimator).set_params(n_estimators=2, warm_start=True).fit(X, y)
+    with pytest.raises(ParameterError, match=said):
+        warm.set_params(n_estimators=4, **given).fit(X, y)
+
+
+def test_rows_may_be_in_another_order() -> None:
+    X, y = mixed(100)
+    y = np.asarray(y)
+    whole = RandomForestClassifier(n_estimators=4).fit(X, y)
+    warm = RandomForestClassifier(n_estimators=2, warm_start=True).fit(X, y)
+    order = np.random.default_rng(0).permutation(100)
+    warm.set_params(n_estimators=4).fit(X.iloc[order], y[order])
+    assert warm.model_.to_bytes() == whole.model_.to_bytes()
+    assert warm.out_of_bag().score == whole.out_of_bag().score
+
+
 @pytest.mark.parametrize("name", ["boosted", "gradient"])
 def test_rounds_cannot_be_taken_away(name: str) -> None:
     X, y = rows_of(name)

@@ -9,6 +9,7 @@ from branchwise import (
     GradientBoostingClassifier,
     RandomForestClassifier,
     RandomForestRegressor,
+    RuleClassifier,
     datasets,
 )
 from branchwise.evaluation import search
@@ -47,6 +48,23 @@ def test_scores_are_those_of_fits_of_their_own(estimator):
         assert one.test.tolist() == own.test.tolist()
         assert one.train.tolist() == own.train.tolist()
         assert (one.leaves, one.depth) == (own.leaves, own.depth)
+
+
+@pytest.mark.parametrize(
+    "estimator", [RuleClassifier(), RandomForestClassifier(max_features="oob")]
+)
+def test_rules_and_chosen_columns_are_not_those_of_more_trees(estimator):
+    numbers = [2, 5, 60]
+    found = search(estimator, IRIS.X, IRIS.y, {"n_estimators": numbers}, cv=2)
+    for one in found.trials:
+        own = search(
+            estimator,
+            IRIS.X,
+            IRIS.y,
+            {"n_estimators": [one.parameters["n_estimators"]]},
+            cv=2,
+        )
+        assert one.test.tolist() == own.best.test.tolist()
 
 
 def test_trees_are_grown_once_for_all_numbers_of_trees(monkeypatch):

@@ -24,6 +24,7 @@ from branchwise import (
     C45Classifier,
     CARTRegressor,
     DataError,
+    GradientBoostingClassifier,
     ID3Classifier,
     ParameterError,
     Recipe,
@@ -1414,11 +1415,39 @@ CASES = [
         "y must have numbers up to 1e+120. Got 1e+200; use a larger unit.",
     ),
     case(
+        "groups that are no flag",
+        lambda: C45Classifier(group_values="no").fit(_CELLS, list("abab")),
+        ParameterError,
+        "group_values must be True or False. Got 'no' instead.",
+    ),
+    case(
+        "cross-validation without groups",
+        lambda: C45Classifier(cross_validate=True).fit(_CELLS, list("abab")),
+        ParameterError,
+        "cross_validate=True has no effect unless group_values is True. Got "
+        "group_values=False.",
+    ),
+    case(
+        "a tolerance without an early stop",
+        lambda: GradientBoostingClassifier(tol=0.5).fit(_CELLS, list("abab")),
+        ParameterError,
+        "tol=0.5 has no effect unless n_iter_no_change is given. Give that, too, or "
+        "leave it out.",
+    ),
+    case(
+        "a row without columns",
+        lambda: MODEL.predict({}),
+        DataError,
+        "X lacks the columns 'a', 'b' that the tree was fitted with. Add what is "
+        "lacking, with empty cells if it is not known.",
+    ),
+    case(
         "rates that are negative",
         lambda: CARTRegressor(criterion="poisson").fit(_CELLS, [1.0, 2.0, -3.0, 4.0]),
         DataError,
-        "criterion 'poisson' needs numbers y that are not negative and not all 0."
-        " Got numbers from -3 to 4; use 'variance'.",
+        "criterion='poisson' and loss='poisson' need numbers y that are not negative "
+        "and not all 0. Got numbers from -3 to 4; use criterion='variance' or "
+        "loss='squared_error'.",
     ),
     case(
         "error-based pruning of numbers",

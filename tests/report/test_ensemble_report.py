@@ -142,8 +142,8 @@ def test_a_row_that_cannot_be_explained_leaves_shapley_values_out() -> None:
     widths = [None if at % 5 == 0 else w for at, w in enumerate(IRIS.X["petalwidth"])]
     X = dict(IRIS.X) | {"petalwidth": widths}
     found = make_report(X, IRIS.y, BoostedClassifier(n_estimators=2), cv=2)
-    assert "has one vote" in found.sections["shap"]["left_out"]
-    assert "has one vote" in found.to_html()
+    assert "is a single one for" in found.sections["shap"]["left_out"]
+    assert "is a single one for" in found.to_html()
 
 
 def test_names_are_escaped() -> None:

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _PAGE = Page("rules")
 _FORMATS = ("text", "markdown", "json", "csv")
 _ORDERS = ("tree", "coverage", "confidence")
-_OF_FORESTS = (
-    "Choose one with --tree N, from 0 to {last:,}. The rules of a whole forest are "
-    "judged out of bag, by its training rows: branchwise report has them."
+_OF_ENSEMBLES = (
+    "Choose one with --tree N, from 0 to {last:,}. (The rules of a whole forest are "
+    "judged out of bag, by its training rows: branchwise report has them.)"
 )
 
 
@@ -72,7 +72,7 @@ def rules(
         return
     _check_with_rows(simplify, label, sort)
     check_two_streams(MODEL=model_path, **{"--generalise": generalise, "--test": test})
-    model = open_tree(model_path, tree, _OF_FORESTS)
+    model = open_tree(model_path, tree, _OF_ENSEMBLES)
     with inputs.opened(generalise) as (file, say):
         read = read_known_rows(model, file, target, weight, inputs.reporter)
         say("Generalising")
@@ -118,7 +118,9 @@ def _found(
             "on rules that vote, which are no paths of a tree. Leave it out.",
         )
         return cast("Ensemble", model).voting_rules()
-    return tree_of(model, path, tree, _OF_FORESTS).rules(simplify=simplify is not False)
+    return tree_of(model, path, tree, _OF_ENSEMBLES).rules(
+        simplify=simplify is not False
+    )
 
 
 def _chosen(found: Rules, label: str | None, sort: str | None) -> Rules:

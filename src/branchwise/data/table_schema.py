@@ -360,11 +360,11 @@ def check_absent(
     if absent:
         columns = "column" if len(absent) == 1 else "columns"
         unknown = [name for name in names if name not in frozenset(wanted)]
+        there = f"Its columns are {quoted(names, 20)}; rename or a" if names else "A"
         raise DataError(
             f"{label} lacks the {columns} {quoted(absent)} that {that}."
-            f"{nearest_name(absent[0], unknown)} Its columns are "
-            f"{quoted(names, 20)}; rename or add what is lacking, with empty cells if "
-            "it is not known."
+            f"{nearest_name(absent[0], unknown)} {there}dd what is lacking, with empty "
+            "cells if it is not known."
         )
 
 

@@ -288,8 +288,9 @@ def check_rates(low: float, high: float) -> None:
     """Reject targets of Poisson's criterion that are negative or all 0."""
     if low < 0 or high == 0:
         raise DataError(
-            "criterion 'poisson' needs numbers y that are not negative and not all 0. "
-            f"Got numbers from {low:g} to {high:g}; use 'variance'."
+            "criterion='poisson' and loss='poisson' need numbers y that are not "
+            f"negative and not all 0. Got numbers from {low:g} to {high:g}; use "
+            "criterion='variance' or loss='squared_error'."
         )
 
 

@@ -6,13 +6,14 @@ that read an ensemble.
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Iterator
 from typing import Any
 
 from branchwise.data.arrays import Floats
 from branchwise.ensemble.ensemble_shap import shap_of_ensemble
-from branchwise.ensemble.out_of_bag import OutOfBag
+from branchwise.ensemble.out_of_bag import OutOfBag, has_out_of_bag
 from branchwise.ensemble.reading.best_tree import BestTree, best_tree
 from branchwise.ensemble.reading.forest_explanation import (
     ForestExplanation,
@@ -40,7 +41,7 @@ from branchwise.ensemble.reading.voting_rules import (
     voting_rules,
 )
 from branchwise.ensemble.saved_trees import SavedTrees
-from branchwise.errors import ParameterError
+from branchwise.errors import ParameterError, counted
 from branchwise.explain.explanation import Explanations
 from branchwise.model import Model
 from branchwise.render.view import save_page
@@ -57,6 +58,19 @@ class Ensemble(SavedTrees):
     """
 
     def __getitem__(self, number: int) -> Model:
+        n_trees = len(self)
+        try:
+            number = operator.index(number)
+        except TypeError:
+            raise TypeError(
+                f"Trees have numbers from 0 to {n_trees - 1:,}. Got {number!r}; "
+                "list() of the ensemble can be sliced."
+            ) from None
+        if not -n_trees <= number < n_trees:
+            raise IndexError(
+                f"There are {counted(n_trees, 'tree')}, with numbers from 0 to "
+                f"{n_trees - 1:,}. Got {number}."
+            )
         return Model(self.tree_schema, self.trees[number], self.recipe.tree)
 
     def __iter__(self) -> Iterator[Model]:
@@ -385,8 +399,9 @@ class Ensemble(SavedTrees):
 
         Figures, error against the number of trees, importances, rules, the best tree,
         the confusion matrix and the prototypes; of numbers what there is of these. Of
-        boosting, and of a forest without its training rows, figures and importances. Of
-        rules that vote the rules, their coverage, and how they overlap.
+        boosting, and of a forest without its training rows or without rows out of bag,
+        figures and importances. Of rules that vote the rules, their coverage, and how
+        they overlap.
 
         Parameters
         ----------
@@ -404,7 +419,7 @@ class Ensemble(SavedTrees):
         """
         if self.recipe.method == "rules":
             page = rules_page(self, self.voting_rules(), title)
-        elif self.recipe.method != "forest" or self.samples is None:
+        elif not has_out_of_bag(self):
             page = summary_page(self.summary(n_jobs), title)
         else:
             page = forest_page(

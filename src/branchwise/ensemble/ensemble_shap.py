@@ -16,9 +16,7 @@ from branchwise.tree.splits import EVERY_BRANCH
 from branchwise.tree.tree import Tree
 
 #: What to do about rows that a tree divides.
-_DO_NOT_DIVIDE = (
-    "fit the forest with voting='soft', or with missing='largest' and unseen='largest'"
-)
+_DO_NOT_DIVIDE = "fit with missing='largest' and unseen='largest'"
 
 
 def shap_of_ensemble(
@@ -69,14 +67,19 @@ def _check_undivided(
     trees = [at for at, tree in enumerate(ensemble.trees) if _divides(tree)]
     if not trees:
         return
+    votes = "the vote of a boosted tree"
+    instead = _DO_NOT_DIVIDE
+    if ensemble.recipe.method == "forest":
+        votes = "a vote, as with voting='hard',"
+        instead = f"fit the forest with voting='soft', or {_DO_NOT_DIVIDE}"
     why = (
-        "Shapley values are of sums over nodes, and with voting='hard' a case that is "
-        "divided among several has one vote. "
+        f"Shapley values are of sums over nodes, and {votes} is a single one for a "
+        "case that is divided among several nodes. "
     )
     if background is not None:
         raise ParameterError(
             f"{why}Got a background, whose mixtures with the rows may be divided: do "
-            f"without it, or {_DO_NOT_DIVIDE}."
+            f"without it, or {instead}."
         )
     data = ensemble.encoded(open_rows(X), n_jobs)
     for at in trees:
@@ -86,7 +89,7 @@ def _check_undivided(
             raise DataError(
                 f"{why}Row {row} is divided by tree {at}: it has a missing value, or "
                 "one without a training case at a node. Fill it in, explain the other "
-                f"rows only, or {_DO_NOT_DIVIDE}.",
+                f"rows only, or {instead}.",
                 row=row,
             )
 

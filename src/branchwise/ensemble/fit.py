@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, cast
 
@@ -139,9 +139,12 @@ def fit_ensemble(
         schema = plan.schema
         tree = with_class_costs(recipe.tree, costs, schema.classes)
         recipe = replace(recipe, tree=tree)
-        trees = () if earlier is None else earlier.trees
-        _check_earlier(earlier, schema)
-        growth = _Growth(recipe, threads, trees, progress, on_round)
+        if earlier is not None:
+            _check_columns(earlier, schema)
+            if recipe.max_features == "oob":
+                # The number of columns that was chosen for the trees that are there.
+                recipe = replace(recipe, max_features=earlier.recipe.max_features)
+        growth = _Growth(recipe, threads, earlier, progress, on_round)
         ensemble = growth.from_source(data_source, plan)
     if target_name is not None or named:
         name = target_name or str(target)
@@ -161,9 +164,9 @@ def _check_engine(data_source: Source) -> None:
         )
 
 
-def _check_earlier(earlier: FittedTrees | None, schema: Schema) -> None:
+def _check_columns(earlier: FittedTrees, schema: Schema) -> None:
     """Reject trees of other columns or classes."""
-    if earlier is not None and _coded(earlier.schema) != _coded(schema):
+    if _coded(earlier.schema) != _coded(schema):
         raise ParameterError(
             "warm_start adds trees of the same table, and its columns, their values or "
             "the classes differ from those of the trees that are there. Fit with "
@@ -179,13 +182,48 @@ def _coded(schema: Schema) -> tuple[Any, ...]:
     return columns, schema.classes
 
 
+def _check_rows(earlier: FittedTrees, samples: Samples) -> None:
+    """Reject trees of other parameters or rows: samples are not known of these."""
+    there, recipe = earlier.recipe, samples.recipe
+    recipe = replace(recipe, n_estimators=there.n_estimators)
+    changed = _changed(there, recipe) or _changed(there.tree, recipe.tree)
+    if changed:
+        name, (before, now) = next(iter(changed.items()))
+        raise ParameterError(
+            "warm_start adds trees with the parameters of those that are there, and "
+            f"{name} is {now!r} where it was {before!r}. Set it back, or fit with "
+            "warm_start=False."
+        )
+    if earlier.samples is None:
+        raise ParameterError(
+            "warm_start adds trees to those of an estimator that was fitted, which has "
+            f"its rows, and {earlier!r} has none. Fit with warm_start=False."
+        )
+    if not samples.has_same_rows(earlier.samples):
+        raise ParameterError(
+            "warm_start adds trees of the same rows, and the rows, their targets or "
+            "their weights differ from those of the trees that are there. Fit with "
+            "warm_start=False."
+        )
+
+
+def _changed(before: Any, now: Any) -> dict[str, tuple[Any, Any]]:
+    """Return the fields that differ, but for those that are recipes themselves."""
+    pairs = {
+        field.name: (getattr(before, field.name), getattr(now, field.name))
+        for field in fields(before)
+        if field.name != "tree"
+    }
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
 @dataclass(frozen=True)
 class _Growth:
     """How the trees of an ensemble are grown, whatever its rows are."""
 
     recipe: EnsembleRecipe
     threads: int
-    earlier: Sequence[Tree]
+    earlier: FittedTrees | None
     progress: TreeProgress | None
     on_round: OnRound | None
 
@@ -203,12 +241,20 @@ class _Growth:
             return self.from_rows(samples, plan.schema)
         return self._from_files(files, plan)
 
+    def _earlier_trees(self, samples: Samples) -> Sequence[Tree]:
+        """Return the trees that are there, which must be of the same rows."""
+        if self.earlier is None:
+            return ()
+        _check_rows(self.earlier, samples)
+        return self.earlier.trees
+
     def from_rows(self, samples: Samples, schema: Schema) -> Ensemble:
         """Grow in this process."""
         rows = samples, self.threads, self.progress
+        earlier = self._earlier_trees(samples)
         match self.recipe.method:
             case "boosted":
-                boosted = boosted_trees(*rows, self.on_round, self.earlier)
+                boosted = boosted_trees(*rows, self.on_round, earlier)
                 return Ensemble(
                     schema,
                     boosted.trees,
@@ -217,7 +263,7 @@ class _Growth:
                     samples=samples,
                 )
             case "gradient":
-                found = gradient_trees(*rows, self.on_round, self.earlier)
+                found = gradient_trees(*rows, self.on_round, earlier)
                 return Ensemble(
                     schema,
                     found.trees,
@@ -236,26 +282,32 @@ class _Growth:
                     rules.rule_cases,
                     samples,
                 )
-        return self._forest(samples, schema, self._in_memory)
+        return self._forest(samples, schema, self._in_memory, earlier)
 
     def _in_memory(
         self, samples: Samples, numbers: Sequence[int], progress: TreeProgress | None
     ) -> list[Tree]:
         return grow_trees(samples, numbers, self.threads, progress)
 
-    def _forest(self, samples: Samples, schema: Schema, grow: GrowTrees) -> Ensemble:
+    def _forest(
+        self,
+        samples: Samples,
+        schema: Schema,
+        grow: GrowTrees,
+        earlier: Sequence[Tree],
+    ) -> Ensemble:
         """Grow a forest wherever its rows are."""
-        first: Sequence[Tree] = self.earlier
+        first = earlier
         if self.recipe.max_features == "oob":
             samples, first = choose_columns(samples, schema, self.threads, grow)
         numbers = range(len(first), self.recipe.n_estimators)
-        trees = grow(samples, numbers, self._progress_after(first))
+        trees = grow(samples, numbers, self._progress_after(len(first) - len(earlier)))
         return Ensemble(schema, (*first, *trees), samples.recipe, samples=samples)
 
-    def _progress_after(self, first: Sequence[Tree]) -> TreeProgress | None:
+    def _progress_after(self, n_trees: int) -> TreeProgress | None:
         """Count the trees that choosing the number of columns has grown, too."""
-        report, there = self.progress, len(first) - len(self.earlier)
-        return None if report is None else lambda n: report(there + n)
+        report = self.progress
+        return None if report is None else lambda n: report(n_trees + n)
 
     def _on_workers(self, table: RemoteTable, plan: Plan) -> Ensemble:
         prepare = partial(samples_of_chunk, plan=plan, recipe=self.recipe)
@@ -263,7 +315,9 @@ class _Growth:
         if self.recipe.method != "forest":
             # Each round needs the one before, so there is nothing to share out.
             return self.from_rows(rows.value, plan.schema)
-        return self._forest(rows.value, plan.schema, partial(grow_on_workers, rows))
+        grow = partial(grow_on_workers, rows)
+        earlier = self._earlier_trees(rows.value)
+        return self._forest(rows.value, plan.schema, grow, earlier)
 
     def _from_files(self, table: ChunkedTable, plan: Plan) -> Ensemble:
         """Grow every tree from its own sample of rows that do not fit in memory."""
@@ -299,7 +353,7 @@ class _Growth:
             own = cast(Subsamples, some)
             return grow_from_files(sampler, plan, own, numbers, self.threads, progress)
 
-        return self._forest(samples, plan.schema, grow)
+        return self._forest(samples, plan.schema, grow, self._earlier_trees(samples))
 
 
 def samples_of_chunk(chunk: Chunk, plan: Plan, recipe: EnsembleRecipe) -> Samples:

@@ -52,6 +52,17 @@ def validate_out_of_bag(samples: Samples) -> None:
         )
 
 
+def has_out_of_bag(ensemble: FittedTrees) -> bool:
+    """Whether an ensemble has its rows, and trees that were grown without some."""
+    samples = ensemble.samples
+    return (
+        samples is not None
+        and samples.recipe.method == "forest"
+        and not samples.takes_all
+        and any(samples.out_of_bag(tree).any() for tree in range(len(ensemble)))
+    )
+
+
 @dataclass(frozen=True)
 class OutOfBag:
     """The predictions for training rows by the trees whose samples lack them.

@@ -47,6 +47,18 @@ class Samples:
         vars(same)["order"] = self.order
         return same
 
+    def has_same_rows(self, other: Samples) -> bool:
+        """Whether other samples are of the same rows, in any order."""
+        one = self.training.take(self.order)
+        two = other.training.take(other.order)
+        if (one.weights is None) != (two.weights is None):
+            return False
+        pairs = [*zip(one.data.data, two.data.data, strict=True)]
+        pairs.append((one.target, two.target))
+        if one.weights is not None and two.weights is not None:
+            pairs.append((one.weights, two.weights))
+        return all(np.array_equal(*pair, equal_nan=True) for pair in pairs)
+
     @property
     def takes_all(self) -> bool:
         """Whether every tree is grown from all rows."""

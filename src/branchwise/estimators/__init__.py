@@ -15,7 +15,13 @@ from branchwise.estimators.base import (
 )
 from branchwise.estimators.fitted import documented
 from branchwise.recipe import C45, CART, ID3, Recipe
-from branchwise.recipe.parameters import CriterionFunction, ManyValues, Policy, Pruning
+from branchwise.recipe.parameters import (
+    PARAMETERS,
+    CriterionFunction,
+    ManyValues,
+    Policy,
+    Pruning,
+)
 
 
 @documented
@@ -83,6 +89,13 @@ class C45Classifier(TreeClassifier):
     @property
     def recipe(self) -> Recipe:
         """The algorithm and its limits, as the parameters have it."""
+        for name in ("group_values", "prune"):
+            PARAMETERS[name].check(vars(self)[name])
+        if self.cross_validate is True and not self.group_values:
+            raise ParameterError(
+                "cross_validate=True has no effect unless group_values is True. Got "
+                "group_values=False."
+            )
         if not self.prune and self.pruning != C45.pruning:
             raise ParameterError(
                 f"pruning={self.pruning!r} has no effect with prune=False. Leave one "

@@ -133,9 +133,6 @@ feature_importances_ : ndarray
             )
         if getattr(self, "random_state", 0) is None:
             recipe = replace(recipe, random_state=there.random_state)
-        if recipe.max_features == "oob":
-            # The number of columns that was chosen for the trees that are there.
-            recipe = replace(recipe, max_features=there.max_features)
         return self.model_, recipe
 
     @property

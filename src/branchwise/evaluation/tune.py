@@ -262,7 +262,12 @@ class _Search:
     def _groups(self, left: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
         """Put candidates together that share a grown tree, the widest limits first."""
         if isinstance(self.estimator, EnsembleEstimator):
-            return _by_trees(left)
+            shared: list[dict[str, Any]] = []
+            alone: list[dict[str, Any]] = []
+            for one in left:
+                recipe = clone(self.estimator).set_params(**one).recipe
+                (shared if recipe.begins_with_fewer else alone).append(one)
+            return [*_by_trees(shared), *([one] for one in alone)]
         if not isinstance(self.estimator, TreeEstimator):
             return [[one] for one in left]
         groups: dict[Any, list[tuple[Recipe, dict[str, Any]]]] = {}

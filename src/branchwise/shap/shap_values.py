@@ -241,7 +241,7 @@ class ShapValues(Framed, Document):
         yield Paragraph(
             f"Shapley values: base value {self._predicted(self.base_values)}, "
             f"prediction {self._predicted(self.predictions[0])}"
-            + ("" if self.label is None else f" ({self.outcome})")
+            + (f" ({self.outcome})" if self._says_outcome else "")
             + "."
         )
         some = [at for at in self.order() if self.values[0, at]]
@@ -280,6 +280,10 @@ class ShapValues(Framed, Document):
         return size(float(value), self._unit)
 
     @property
+    def _says_outcome(self) -> bool:
+        return self.label is not None or self.scale == "margin"
+
+    @property
     def _unit(self) -> Unit:
         return NO_UNIT if self.scale == "margin" else target_unit(self.schema)
 
@@ -289,7 +293,8 @@ class ShapValues(Framed, Document):
         title = self.target if self.schema is None else target_title(self.schema)
         target = "prediction" if title is None else word(title)
         if self.label is None:
-            return f"margin of {target}" if self.scale == "margin" else target
+            # The only margins without a class are those of Poisson's loss.
+            return f"logarithm of {target}" if self.scale == "margin" else target
         name = "" if title is None else f"{target} = "
         return f"{self.scale} of {name}{self._class(self.label)}"
 

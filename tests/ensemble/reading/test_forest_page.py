@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from branchwise import (
-    ParameterError,
     RandomForestClassifier,
     RandomForestRegressor,
     datasets,
@@ -63,11 +62,12 @@ def test_a_file_and_a_title(forest: Any, tmp_path: Path) -> None:
     assert written == forest.to_html(title="Sales & more")
 
 
-def test_it_needs_rows_out_of_bag() -> None:
+def test_without_rows_out_of_bag_it_has_what_there_is() -> None:
     X, y = mixed(80)
     every = RandomForestClassifier(n_estimators=2, bootstrap=False).fit(X, y)
-    with pytest.raises(ParameterError, match="grown from all rows"):
-        every.to_html()
+    page = every.to_html()
+    assert "Which columns matter" in page
+    assert "out of bag" not in page
 
 
 def test_a_large_tree_is_abridged() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from branchwise.data.arrays import Floats, Ints
@@ -48,6 +50,8 @@ class BestTree(Model):
     @property
     def summary(self) -> str:
         """Its number, its agreement with the forest and its score, in a sentence."""
+        if math.isnan(self.oob_score):
+            return f"Tree {self.number}, of which no row is out of bag."
         if self.tree.is_regression:
             agreement = f"R squared {rounded(self.agreement, _DIGITS)} with the forest"
             score = f"R squared {rounded(self.oob_score, _DIGITS)}"

@@ -107,7 +107,7 @@ class Importances(Framed, Document):
             [
                 [
                     title,
-                    self._words(rise),
+                    "" if np.isnan(rise) else self._words(rise),
                     ""
                     if np.isnan(low)
                     else f"{self._words(low)} to {self._words(high)}",

@@ -8,7 +8,7 @@ from typing import Any
 
 from branchwise.data.table_schema import Schema, Value
 from branchwise.ensemble.fitted_trees import FittedTrees
-from branchwise.ensemble.out_of_bag import OutOfBag
+from branchwise.ensemble.out_of_bag import OutOfBag, has_out_of_bag
 from branchwise.errors import counted, quoted
 from branchwise.text.blocks import Block, Paragraph, Table
 from branchwise.text.document import Document
@@ -195,7 +195,7 @@ def summary_of(ensemble: FittedTrees, n_jobs: int | None = None) -> EnsembleSumm
     schema, recipe, samples = ensemble.schema, ensemble.recipe, ensemble.samples
     importances = zip(schema.names, ensemble.feature_importances.tolist(), strict=True)
     score = None
-    if recipe.method == "forest" and samples is not None and not samples.takes_all:
+    if has_out_of_bag(ensemble):
         score = OutOfBag.of(ensemble, n_jobs).score
     weights = ensemble.tree_weights
     a_round = ensemble.n_outputs if recipe.adds_margins else 1
