@@ -13,8 +13,8 @@ from branchwise.tree.tree import OPTIONAL_ARRAYS, Tree
 
 #: Tolerance of sums of fractional cases, each rounded, relative to the whole.
 _ROUNDING = 1e-6
-#: Codes are marked where there are at most so many places for each of them.
-_PLACES_A_CODE = 64
+#: Codes are marked where there are at most so many cells for each of them.
+_CELLS_A_CODE = 64
 
 
 def validate(tree: Tree, schema: Schema) -> None:
@@ -168,9 +168,9 @@ def _require_once(owner: Ints, codes: Ints, sizes: Ints, what: str) -> None:
     """Reject an owner that has a code twice."""
     width = int(sizes.max(initial=0)) + 1
     key = owner * width + codes
-    n_places = (int(owner.max(initial=-1)) + 1) * width
-    if n_places <= _PLACES_A_CODE * len(key):  # marking them is faster than sorting
-        seen = np.zeros(n_places, dtype=bool)
+    n_cells = (int(owner.max(initial=-1)) + 1) * width
+    if n_cells <= _CELLS_A_CODE * len(key):  # marking them is faster than sorting
+        seen = np.zeros(n_cells, dtype=bool)
         seen[key] = True
         n_distinct = int(np.count_nonzero(seen))
     else:
