@@ -12,13 +12,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats
+from branchwise.ensemble.ensemble import Ensemble
 from branchwise.estimators.base import check_classes_criterion
 from branchwise.estimators.ensemble import (
     EnsembleClassifier,
     EnsembleEstimator,
     seed_of,
 )
-from branchwise.estimators.fitted import documented
+from branchwise.estimators.fitted import documented, of_model
 from branchwise.recipe.ensemble_recipe import (
     NUMBER_LOSSES,
     EnsembleRecipe,
@@ -45,6 +46,8 @@ validation_score_ : ndarray
 """
     )
     n_iter_no_change: int | None
+
+    to_html = of_model(Ensemble.to_html)
 
     def _fit(
         self, X: object, y: object, sample_weight: object, recipe: EnsembleRecipe

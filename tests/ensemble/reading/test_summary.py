@@ -98,3 +98,11 @@ def test_pages_of_ensembles_without_rows(tmp_path: Path) -> None:
         model.to_html(tmp_path / "page.html", title="A <b> title")
         written = (tmp_path / "page.html").read_text("utf-8")
         assert "<h1>A &lt;b&gt; title</h1>" in written
+
+
+def test_a_single_leaf() -> None:
+    one = BoostedClassifier(n_estimators=3).fit({"a": [1, 1]}, ["no", "no"])
+    text = one.model_.summary().to_text()
+    assert "A tree has 1 leaf, and a depth of 0." in text
+    assert "with a weight of 1." in text
+    assert "Which columns matter" in one.to_html()

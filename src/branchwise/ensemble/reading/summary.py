@@ -93,8 +93,9 @@ class EnsembleSummary(Document):
             yield from self._of_rules()
             return
         yield f"{self.trees_in_words()} predicts {self._predicted()}."
+        leaves = "leaf" if max(self.leaves) == 1 else "leaves"
         yield (
-            f"A tree has {_range(self.leaves)} leaves{_average(self.leaves)}, and a "
+            f"A tree has {_range(self.leaves)} {leaves}{_average(self.leaves)}, and a "
             f"depth of {_range(self.depths)}."
         )
         if self.columns_drawn < len(self.importances):
@@ -148,11 +149,10 @@ class EnsembleSummary(Document):
         if self.method == "gradient":
             return f"The numbers of all trees add up to {_SUMS[self.loss]}."
         if self.method == "boosted":
-            low, high = min(self.tree_weights), max(self.tree_weights)
-            return (
-                f"Each tree votes for a class, with a weight of {number(round(low, 3))}"
-                f" to {number(round(high, 3))}."
-            )
+            ends = min(self.tree_weights), max(self.tree_weights)
+            low, high = (number(round(end, 3)) for end in ends)
+            weight = low if low == high else f"{low} to {high}"
+            return f"Each tree votes for a class, with a weight of {weight}."
         if not self.classes:
             return "A prediction is the average of the trees."
         if self.voting == "hard":
