@@ -408,8 +408,8 @@ def test_numbers_are_predicted_as_the_estimator_does(fitted, options, parameters
         (
             "-a id3 --regression",
             (
-                "--regression applies only to --algorithm cart. Got id3: give "
-                "--algorithm cart, too."
+                "--regression applies only to --algorithm cart, forest or gradient. "
+                "Got id3: give one of them, too."
             ),
         ),
         (

@@ -181,7 +181,7 @@ def test_ctrl_c_keeps_what_is_done_and_the_same_command_goes_on(car, start):
         (["--one-se"], "--one-se has no effect without -o: it says which tree"),
         (
             ["-a", "id3", "--regression"],
-            "--regression applies only to --algorithm cart",
+            "--regression applies only to --algorithm cart, forest or gradient",
         ),
         (["--jobs", "0"], "n_jobs must be None or a whole number other than 0"),
     ],

@@ -241,8 +241,8 @@ def given_recipe(algorithm: str, regression: bool, given: Mapping[str, Any]) -> 
     name = full_name(algorithm, regression)
     if name not in RECIPES:
         raise ParameterError(
-            f"--regression applies only to --algorithm cart. Got {algorithm}: "
-            "give --algorithm cart, too."
+            "--regression applies only to --algorithm cart, forest or gradient. Got "
+            f"{algorithm}: give one of them, too."
         )
     check_parameters(name, given)
     if "pruning" in given and "prune" in given:
