@@ -74,7 +74,7 @@ def mixed_table(n=160, seed=0):
 
 TEXTS = {
     "quoted": 'a,b,y\n"x, ""1""",2,p\n"new\n""line""\n",3,n\nst"ray,4,p\n"",5,n\n',
-    "stray quotes": 'a,y\n5" nail,p\n"6"" nail",n\nx"",p\n"q"r,n\n"",p\n',
+    "stray quotes": 'a,y\n5" nail,p\n"6"" nail",n\nx"",p\n"q" ,n\n"",p\n',
     "carriage returns": 'a,b,y\rx,1,p\r"in\nside",2,n\rz,3,p\r',
     "both": 'a,b,y\r\nx,1,p\r\n"in\r\nside",2,n\r\n\r\nz,3,p\r\n',
     "byte order mark": "\ufeffa,y\n\ufeffx,p\nx,n\n\ufeffx,p\n",
@@ -117,6 +117,19 @@ def test_any_text_in_any_blocks(seed, tmp_path, monkeypatch):
     table.to_csv(path, index=False, lineterminator=end, quoting=quoting)
     blocks_of(monkeypatch, int(rng.integers(1, 60)))
     assert in_parts(path, chunk_rows=int(rng.integers(1, 9))) == in_memory(path)
+
+
+@pytest.mark.parametrize("quotes", ['"1"0', '"a""b"c', '"a\nb"c', '""""x'])
+def test_text_after_a_closing_quote(quotes, write, monkeypatch):
+    """It would be joined to the cell without a word: 10 in place of 1."""
+    for before in ("x,p\n", "x,p\n" * 200_000):
+        path = write(f"a,y\n{before}{quotes},n\n5,p\n")
+        line = 2 + before.count("\n") + quotes.count("\n")
+        said = rf"text after a closing quotation mark in line {line:,}, column"
+        with pytest.raises(DataError, match=said):
+            in_memory(path)
+        with pytest.raises(DataError, match=said):
+            in_parts(path, chunk_rows=50_000)
 
 
 def test_packed_and_tabbed_text(write):

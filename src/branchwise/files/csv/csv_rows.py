@@ -57,7 +57,7 @@ def _quoted_spans(block: bytes, delimiter: bytes) -> tuple[Any, Any]:
     allowed = np.frombuffer(b'\r\n"' + delimiter, np.uint8)
     opens = np.isin(letters[opening - 1], allowed) | (opening == 0)
     if opens.all():
-        return opening, np.append(quotes[1::2], len(block))
+        return opening, np.append(quotes[1::2] + 1, len(block))
     # A quote within an unquoted cell is a plain character: parse cell by cell.
     begin = rb"(?:\A|(?<=[\r\n" + re.escape(delimiter) + rb"]))"
     cell = re.compile(begin + rb'"[^"]*(?:""[^"]*)*(?:"|\Z)')
@@ -148,7 +148,11 @@ class Records:
         if len(self.content) - self.start > _WORTH_NUMBERING:
             spans = [*self._spans(_NUMBERED, parser.has_quotes)]
             found = numbered_columns(parser, spans, wanted, text)
-        return parser.columns(wanted, text) if found is None else found
+        if found is not None:
+            return found
+        if parser.has_quotes:  # what has been numbered has been checked
+            self._check_closing_quotes()
+        return parser.columns(wanted, text)
 
     def _parser(self, missing: Sequence[str]) -> Parser:
         return Parser(
@@ -302,6 +306,22 @@ class Records:
                 f"{self.label} has {cells} in line {line:,}, but {expected:,} in "
                 f"{self.header}. {advice}"
             )
+
+    def _check_closing_quotes(self) -> None:
+        """Reject text after a closing quote, which would be joined to the cell."""
+        allowed = np.frombuffer(b'\r\n" \t' + self.delimiter.encode(), np.uint8)
+        for begin, end in self._spans(_NUMBERED):
+            block = bytes(self.content[begin:end])
+            after = _quoted_spans(block, self.delimiter.encode())[1]
+            after = after[after < len(block)]
+            wrong = after[~np.isin(np.frombuffer(block, np.uint8)[after], allowed)]
+            if len(wrong):
+                line, column = self._position(begin + int(wrong[0]))
+                raise DataError(
+                    f"{self.label} has text after a closing quotation mark in line "
+                    f"{line:,}, column {column:,}. Put the whole cell in quotation "
+                    "marks, and double those that are part of the text."
+                )
 
     def _check_open_quote(self, cell: object) -> None:
         """Reject a quote that is never closed: later rows would be part of its cell.
