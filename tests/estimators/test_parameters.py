@@ -296,7 +296,7 @@ GROWING = {
         "--validation-fraction 0.5", "--pruning reduced-error"
     ),
     "--ccp-alpha": Row("--ccp-alpha 0.1", "-a cart"),
-    "--risk": Row("--risk errors", "-a cart --ccp-alpha 0.1"),
+    "--risk": Row("--risk errors", "-a cart --ccp-alpha 0.05"),
     "--weight": Row("--weight w"),
     "--class-weight": Row("--class-weight balanced"),
     "--priors": Row("--priors a=0.1,b=0.1,c=0.8"),
@@ -444,6 +444,12 @@ OWN = {
     ("tune", "--method"): Row("--method random"),
     ("tune", "--scoring"): Row("--scoring balanced_accuracy"),
     ("tune", "--one-se"): Row("--one-se"),
+    # The tree that is chosen of this small table is the usual one.
+    ("steps", "--cross-validate"): Row(
+        f"{C45} --group-values --cross-validate", usual=True
+    ),
+    # Worked solutions have no probabilities.
+    ("steps", "--shrinkage"): Row("--probabilities shrunk --shrinkage 3", usual=True),
     ("report", "--test"): Row("--test {}/rows.csv"),
     ("report", "--output"): Row("-o {}/other.html"),
     ("prune", "--method"): Row("--method error-based"),
