@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -331,3 +332,11 @@ def test_shapley_values_of_rates_are_of_their_logarithm() -> None:
     assert np.exp(found.predictions[0]) == pytest.approx(rates.predict({"x": [2]}))
     numbers = GradientBoostingRegressor(n_estimators=3).fit(X, y)
     assert "logarithm" not in numbers.shap({"x": [2]}).to_text()
+
+
+def test_a_file_may_have_a_tolerance_without_an_early_stop() -> None:
+    """Estimators took it once; files that they wrote open as before."""
+    X, y = mixed(40)
+    model = GradientBoostingClassifier(n_estimators=2).fit(X, y).model_
+    model.recipe = replace(model.recipe, tol=0.5)
+    assert type(model).from_bytes(model.to_bytes()).recipe.tol == 0.5

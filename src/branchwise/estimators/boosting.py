@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from branchwise.data.arrays import Floats
 from branchwise.ensemble.ensemble import Ensemble
+from branchwise.errors import ParameterError
 from branchwise.estimators.base import check_classes_criterion
 from branchwise.estimators.ensemble import (
     EnsembleClassifier,
@@ -21,6 +22,7 @@ from branchwise.estimators.ensemble import (
 )
 from branchwise.estimators.fitted import documented, of_model
 from branchwise.recipe.ensemble_recipe import (
+    ENSEMBLE_FIELDS,
     NUMBER_LOSSES,
     EnsembleRecipe,
     Loss,
@@ -28,6 +30,17 @@ from branchwise.recipe.ensemble_recipe import (
     gradient_recipe,
 )
 from branchwise.recipe.parameters import PARAMETERS, Policy, canonical
+
+
+def _check_early_stop(recipe: EnsembleRecipe) -> None:
+    """Reject what has no effect; recipes of model files may have it."""
+    for name in ("validation_fraction", "tol"):
+        value = getattr(recipe, name)
+        if recipe.n_iter_no_change is None and value != ENSEMBLE_FIELDS[name]:
+            raise ParameterError(
+                f"{name}={value!r} has no effect unless n_iter_no_change is given. "
+                "Give that, too, or leave it out."
+            )
 
 
 class BoostingEstimator(EnsembleEstimator):
@@ -52,6 +65,7 @@ validation_score_ : ndarray
     def _fit(
         self, X: object, y: object, sample_weight: object, recipe: EnsembleRecipe
     ) -> None:
+        _check_early_stop(recipe)
         rounds: list[tuple[float, float | None]] = []
         earlier, recipe = self._earlier(recipe)
         self.model_ = self._grown(

@@ -211,7 +211,6 @@ class EnsembleRecipe:
             )
         self._check_loss()
         self._check_columns()
-        self._check_early_stop()
         if self.validation_fraction is None:
             raise ParameterError(
                 "validation_fraction must be a share between 0 and 1, such as 0.1. Got "
@@ -227,18 +226,6 @@ class EnsembleRecipe:
                 "voting='hard' counts classes, and this ensemble predicts numbers. "
                 "Leave it out."
             )
-
-    def _check_early_stop(self) -> None:
-        for name in ("validation_fraction", "tol"):
-            value = getattr(self, name)
-            if self.n_iter_no_change is None and value not in (
-                None,
-                ENSEMBLE_FIELDS[name],
-            ):
-                raise ParameterError(
-                    f"{name}={value!r} has no effect unless n_iter_no_change is given. "
-                    "Give that, too, or leave it out."
-                )
 
     def _check_loss(self) -> None:
         if (self.loss is not None) != self.adds_margins:
