@@ -66,17 +66,20 @@ std::vector<Grown> grow_classes(const Problem& problem, double total_of_rows, co
     const Impurities impurities = impurities_of(problem, total_of_rows);
     ThreadPool pool(useful_threads(problem), problem.worth_sharing);
     std::vector<uint32_t> values;
-    if (BitGrower::suits(problem, values))
+    if (!problem.times && BitGrower::suits(problem, values))
         return grow_bits(problem, impurities, TableRows(problem, BitLayout(values)), watch, pool);
     if (problem.weights || problem.fractions)
         return grow_records<double>(problem, impurities, watch, pool);
+    if (problem.times) return grow_records<Times>(problem, impurities, watch, pool);
     return grow_records<uint32_t>(problem, impurities, watch, pool);
 }
 
 // All that is left once the rows are read; returns the weight of all of them.
-double read_class_options(Problem& problem, Arrays& arrays, nb::handle weights, Fields& given) {
+double read_class_options(Problem& problem, Arrays& arrays, nb::handle weights, nb::handle times,
+                          Fields& given) {
     check_cells(problem);
-    const double total_of_rows = read_weights(problem, arrays, weights, given);
+    double total_of_rows = read_weights(problem, arrays, weights, given);
+    if (!times.is_none()) total_of_rows = read_times(problem, arrays, times);
     read_options(problem, given);
     problem.criterion = given.choice<Criterion>("criterion", {"gain", "gain_ratio", "gini"});
     problem.bits = int(given.whole("bits", -1100, 1100));
@@ -89,13 +92,13 @@ double read_class_options(Problem& problem, Arrays& arrays, nb::handle weights, 
 }
 
 nb::object grow_tree(nb::list columns, nb::list n_codes, nb::handle labels, int64_t n_classes,
-                     nb::object weights, nb::dict options, nb::object progress) {
+                     nb::object weights, nb::object times, nb::dict options, nb::object progress) {
     Problem problem;
     Arrays arrays;
     Fields given("options", options);
     read_rows(problem, arrays, columns, read_sizes(n_codes, "n_codes", 0, most_codes), labels,
               n_classes);
-    const double total_of_rows = read_class_options(problem, arrays, weights, given);
+    const double total_of_rows = read_class_options(problem, arrays, weights, times, given);
     const auto grow = [&](const Watch& watch) {
         return grow_classes(problem, total_of_rows, watch);
     };
@@ -170,7 +173,7 @@ nb::object make_forest(nb::list columns, nb::list n_codes, nb::handle labels, in
     const Table table = problem;
     check_whole("n_drawn", n_drawn, 1, int64_t(most_rows));
     problem.n_rows = size_t(n_drawn);
-    read_class_options(problem, arrays, nb::none(), given);
+    read_class_options(problem, arrays, nb::none(), nb::none(), given);
     const auto by_rank = read_ranks(arrays, order, table.n_rows);
     std::vector<uint32_t> values;
     if (!BitGrower::suits(problem, values)) return nb::none();
@@ -190,7 +193,7 @@ void bind_growing(nanobind::module_& m) {
     namespace nb = nanobind;
     m.def("grow", &branchwise::grow_tree, nb::arg("columns"), nb::arg("n_codes"),
           nb::arg("labels").none(), nb::arg("n_classes"), nb::arg("weights").none(),
-          nb::arg("options"), nb::arg("progress").none());
+          nb::arg("times").none(), nb::arg("options"), nb::arg("progress").none());
     using branchwise::BitForest;
     nb::class_<BitForest>(m, "BitForest")
         .def("grow", &BitForest::grow, nb::arg("columns"), nb::arg("sample_key"),

@@ -28,22 +28,6 @@ void check_limbs(const NumberScale& scale, double total_of_rows) {
             refuse("sum_exponents and square_exponents must be those of the weights");
 }
 
-// How often each row counts. Returns how often all do.
-double read_times(Problem& problem, Arrays& arrays, const nb::handle& given) {
-    const auto times = arrays.vector<Times>(given, "times", problem.n_rows);
-    if (problem.weights || problem.fractions)
-        refuse("times must be None where there are weights or fractions");
-    double total = 0;
-    bool sound = true;
-    for (Times often : times) {
-        sound &= often > 0;
-        total += often;
-    }
-    if (!sound) refuse("times must be at least 1");
-    problem.times = times.data();
-    return total;
-}
-
 template <typename W>
 std::vector<Grown> grow_numbers(const Problem& problem, const NumberScale& scale,
                                 const Watch& watch, ThreadPool& pool) {

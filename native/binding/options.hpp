@@ -11,6 +11,7 @@
 #include "binding/tree_arrays.hpp"
 #include "core/parallel.hpp"
 #include "core/significance.hpp"
+#include "records/rows.hpp"
 
 namespace branchwise {
 
@@ -81,6 +82,22 @@ inline void check_fractions(const Problem& problem) {
                                           [](const Column& column) { return column.has_missing; });
     if (problem.missing == Policy::split && some_missing && !problem.fractions)
         refuse("fractions must be True where missing values go down every branch");
+}
+
+// How often each row counts. Returns how often all do.
+inline double read_times(Problem& problem, Arrays& arrays, const nb::handle& given) {
+    const auto times = arrays.vector<Times>(given, "times", problem.n_rows);
+    if (problem.weights || problem.fractions)
+        refuse("times must be None where there are weights or fractions");
+    double total = 0;
+    bool sound = true;
+    for (Times often : times) {
+        sound &= often > 0;
+        total += often;
+    }
+    if (!sound) refuse("times must be at least 1");
+    problem.times = times.data();
+    return total;
 }
 
 // Threads have tables of their own: as many as there is room for in proportion to the rows.

@@ -11,12 +11,14 @@ namespace branchwise {
 template <typename W>
 class ValueCounts {
   public:
+    using Weight = typename Records<W>::Weight;
+
     // `joint` has the columns of a node that were counted together.
     ValueCounts(const Problem& problem, const Records<W>& records, const JointCounts<W>& joint)
         : problem_(problem), records_(records), joint_(joint), classes_(size_t(problem.n_classes)) {
         const size_t most_codes = records.most_codes();
-        cells_.assign(most_codes * classes_, W(0));
-        sizes_.assign(most_codes, W(0));
+        cells_.assign(most_codes * classes_, Weight(0));
+        sizes_.assign(most_codes, Weight(0));
         cell_.resize(classes_);
         cases_.assign(cases_are_sizes<W>(problem) ? 0 : most_codes, 0.0);
     }
@@ -30,16 +32,16 @@ class ValueCounts {
         if (joint_.holds(column)) return joint_.for_each_value(column, cell_.data(), visit);
         fill_cells(job, column);
         for (uint32_t value : present) {
-            W* cell = &cells_[value * classes_];
-            W size = 0;
+            Weight* cell = &cells_[value * classes_];
+            Weight size = 0;
             for (uint32_t c : classes) size += cell[c];
             double cases = 1.0;
             if (cases_are_sizes<W>(problem_))
                 cases = double(size);
             else if (counts_cases_)
                 cases = std::exchange(cases_[value], 0.0);
-            visit(value, static_cast<const W*>(cell), size, cases);
-            for (uint32_t c : classes) cell[c] = W(0);
+            visit(value, static_cast<const Weight*>(cell), size, cases);
+            for (uint32_t c : classes) cell[c] = Weight(0);
             sizes_[value] = 0;
         }
     }
@@ -56,8 +58,8 @@ class ValueCounts {
     // The values that some record has.
     std::vector<uint32_t> present;
 
-    const W* cell(uint32_t value) const { return &cells_[value * classes_]; }
-    W size(uint32_t value) const { return sizes_[value]; }
+    const Weight* cell(uint32_t value) const { return &cells_[value * classes_]; }
+    Weight size(uint32_t value) const { return sizes_[value]; }
     double cases(uint32_t value) const {
         if (cases_are_sizes<W>(problem_)) return double(sizes_[value]);
         return counts_cases_ ? cases_[value] : 1.0;
@@ -67,7 +69,7 @@ class ValueCounts {
     void forget() {
         for (uint32_t value : present) {
             sizes_[value] = 0;
-            for (size_t c = 0; c < classes_; ++c) cells_[value * classes_ + c] = W(0);
+            for (size_t c = 0; c < classes_; ++c) cells_[value * classes_ + c] = Weight(0);
             if (counts_cases_) cases_[value] = 0;
         }
     }
@@ -92,7 +94,7 @@ class ValueCounts {
 
     void copy_joint(size_t column) {
         joint_.for_each_value(column, cell_.data(),
-                              [&](uint32_t value, const W* cell, W, double cases) {
+                              [&](uint32_t value, const Weight* cell, Weight, double cases) {
                                   present.push_back(value);
                                   std::copy_n(cell, classes_, &cells_[value * classes_]);
                                   if (counts_cases_) cases_[value] = cases;
@@ -152,8 +154,8 @@ class ValueCounts {
         for_each_record<Code>(job, column,
                               [&](size_t value, const uint8_t* record) { add(value, record); });
         for (uint32_t value = 0; value < n_codes; ++value) {
-            const W* cell = &cells_[value * classes_];
-            if (std::any_of(cell, cell + classes_, [](W w) { return w > 0; }))
+            const Weight* cell = &cells_[value * classes_];
+            if (std::any_of(cell, cell + classes_, [](Weight w) { return w > 0; }))
                 present.push_back(value);
         }
     }
@@ -163,7 +165,7 @@ class ValueCounts {
     const JointCounts<W>& joint_;
     const size_t classes_;
     bool counts_cases_ = false;
-    std::vector<W> cells_, sizes_, cell_;
+    std::vector<Weight> cells_, sizes_, cell_;
     std::vector<double> cases_;
 };
 

@@ -34,6 +34,7 @@ bool counts_cases(const Problem& problem, const Column& column) {
 template <typename W>
 class JointCounts {
   public:
+    using Weight = typename Records<W>::Weight;
     using Steps = typename Records<W>::Steps;
     static constexpr uint32_t most_codes = 64;
 
@@ -85,8 +86,8 @@ class JointCounts {
     // visit(value, class weights, size, cases) for every value that some record has.
     // `cell`: room for the weights.
     template <typename Visit>
-    void for_each_value(size_t column, W* cell, const Visit& visit) const {
-        std::fill(cell, cell + start_of_class_.size(), W(0));
+    void for_each_value(size_t column, Weight* cell, const Visit& visit) const {
+        std::fill(cell, cell + start_of_class_.size(), Weight(0));
         const uint32_t n_codes = records_.missing_code(column) + 1;
         for (uint32_t value = 0; value < n_codes; ++value) {
             const Steps* at = &cells_[first_[column] + value];
@@ -97,13 +98,13 @@ class JointCounts {
                 steps += of_class;
             }
             if (!steps) continue;
-            const W size = records_.weight_of(steps);
+            const Weight size = records_.weight_of(steps);
             double cases = 1.0;
             if (cases_)
                 cases = records_.share_of(*at);
             else if (cases_are_sizes<W>(problem_))
                 cases = double(size);
-            visit(value, static_cast<const W*>(cell), size, cases);
+            visit(value, static_cast<const Weight*>(cell), size, cases);
         }
     }
 

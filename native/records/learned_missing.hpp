@@ -16,8 +16,9 @@ class LearnedSweep : public ThresholdSweep<W> {
 
   public:
     using Base::Base;
+    using typename Base::Weight;
 
-    void set_missing(const MissingCases<W>& missing) { missing_ = missing; }
+    void set_missing(const MissingCases<Weight>& missing) { missing_ = missing; }
 
     void sweep_list(const Records<W>& records, const RecordJob& job, size_t column,
                     const std::vector<uint32_t>& classes, double least) {
@@ -50,7 +51,7 @@ class LearnedSweep : public ThresholdSweep<W> {
         this->count_inner();
         for (size_t i = 0; i + 1 < n; ++i) {
             const uint32_t rank = counts.present[i];
-            const W* cell = counts.cell(rank);
+            const Weight* cell = counts.cell(rank);
             for (size_t c = 0; c < this->classes_; ++c)
                 if (cell[c] > 0) this->to_left(c, cell[c]);
             this->left_cases_ += counts.cases(rank);
@@ -71,7 +72,7 @@ class LearnedSweep : public ThresholdSweep<W> {
     };
 
     // Whether missing cases come first on the right.
-    bool right_first(W left) const {
+    bool right_first(Weight left) const {
         return right_is_larger(double(left),
                                double(this->sides_->known_total - missing_.size - left));
     }
@@ -96,7 +97,7 @@ class LearnedSweep : public ThresholdSweep<W> {
             const Steps* left = search.left(k);
             Steps weight = 0;
             for (size_t c = 0; c < classes.size(); ++c) weight += left[c];
-            const W known = records.weight_of(weight) - (on_right ? W(0) : missing_.size);
+            const Weight known = records.weight_of(weight) - (on_right ? Weight(0) : missing_.size);
             found_.push_back({search.contenders()[k].index, lefts_.size(), on_right,
                               right_first(known) != on_right});
             lefts_.insert(lefts_.end(), left, left + classes.size());
@@ -121,8 +122,8 @@ class LearnedSweep : public ThresholdSweep<W> {
         if (on_right) return this->score_threshold(rank, next);
         const auto move = [&](bool back) {
             for (size_t c = 0; c < this->classes_; ++c) {
-                const W weight = (*missing_.weights)[c];
-                if (weight > 0) this->to_left(c, back ? W(0) - weight : weight);
+                const Weight weight = (*missing_.weights)[c];
+                if (weight > 0) this->to_left(c, back ? Weight(0) - weight : weight);
             }
             this->left_cases_ += back ? -missing_.cases : missing_.cases;
         };
@@ -131,7 +132,7 @@ class LearnedSweep : public ThresholdSweep<W> {
         move(true);
     }
 
-    MissingCases<W> missing_;
+    MissingCases<Weight> missing_;
     std::vector<Found> found_;
     std::vector<Steps> before_, lefts_;
 };

@@ -278,7 +278,7 @@ class Mover {
             if (children[b].arena) out[b] = {first_written(children[b]), 1};
         const Ranked* entry = records_.ranked(job, slot);
         const Ranked* const last = entry + job.n_ranked[slot];
-        const Places<Target> packed = records_.places();
+        const Places<W, Target> packed = records_.places();
         if (!part_places_.empty())
             move_parts(entry, last, children.size(), out.data());
         else if (all_in_two_)
@@ -295,7 +295,7 @@ class Mover {
         }
     }
 
-    static void put(uint64_t to, const Ranked& from, const Places<Target>& packed,
+    static void put(uint64_t to, const Ranked& from, const Places<W, Target>& packed,
                     ListDestination* out) {
         ListDestination& destination = out[to >> 32];
         Ranked* const written = destination.next;
@@ -309,7 +309,7 @@ class Mover {
         Ranked* second = out[1].next;
         const size_t steps[2] = {out[0].step, out[1].step};
         const uint32_t* const sides = sides_.data();
-        const Places<Target> packed = records_.places();
+        const Places<W, Target> packed = records_.places();
         for (; entry < last; ++entry) {
             const uint32_t to = sides[packed.position(*entry)];
             const bool is_second = to & second_side;
@@ -323,7 +323,7 @@ class Mover {
 
     void move_parts(const Ranked* entry, const Ranked* last, size_t n_branches,
                     ListDestination* out) const {
-        const Places<Target> packed = records_.places();
+        const Places<W, Target> packed = records_.places();
         for (; entry < last; ++entry) {
             const uint64_t to = places_[packed.position(*entry)];
             if (!(to & in_parts)) {

@@ -1,6 +1,7 @@
 // Growth over records: serves weights, fractions, numbers and any number of values.
 //
-// W is uint32_t where every row counts as one, double where rows have weights.
+// W is uint32_t where every row counts as one, Times where rows are repeated, double where they
+// have weights.
 
 #pragma once
 
@@ -14,6 +15,7 @@ namespace branchwise {
 template <typename W>
 class RecordGrower : public RecordTree<W, uint32_t> {
     using Base = RecordTree<W, uint32_t>;
+    using Weight = typename Records<W>::Weight;
 
   public:
     using Base::work;
@@ -43,9 +45,12 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     void plant(std::vector<Job>& jobs) {
         add_root(problem_.n_rows);
         Job root = records_.make_root(pool_, [&](uint32_t row) { return problem_.labels[row]; });
-        for (uint32_t row : records_.rows())
+        double cases = 0;
+        for (uint32_t row : records_.rows()) {
             weights_of(0)[problem_.labels[row]] += records_.row_weight(row);
-        grown_.nodes[0].cases = double(root.n);
+            cases += Records<W>::repeated ? records_.row_weight(row) : 1.0;
+        }
+        grown_.nodes[0].cases = cases;
         if (is_open(0, 0)) jobs.push_back(std::move(root));
     }
 
@@ -92,12 +97,12 @@ class RecordGrower : public RecordTree<W, uint32_t> {
         const bool drops_thin = small && may_be_thin_;
         if (drops_thin) drop_thin_columns(job);
         if (open_columns_.empty()) return false;
-        const Weighed<W> weighed = weigh(job);
+        const Weighed<Weight> weighed = weigh(job);
         if (drops_thin && one_is_left()) {
             carry_out(weighed, open_columns_.front(), stack);
             return true;
         }
-        const Scored<W> node = describe(weighed);
+        const Scored<Weight> node = describe(weighed);
         double top = no_score;
         if (!small || !settle(node, top)) {
             count_columns(node);
@@ -126,7 +131,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
 
     // The same where splits must be significant: all columns are candidates.
     bool split_if_significant(const Job& job, std::vector<Job>& stack) {
-        const Scored<W> node = describe(weigh(job));
+        const Scored<Weight> node = describe(weigh(job));
         count_columns(node);
         pool_.each(open_columns_.size(), work(job), [&](size_t i, unsigned member) {
             candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
@@ -139,7 +144,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
         return best >= 0;
     }
 
-    bool is_significant(const Weighed<W>& node, size_t j) {
+    bool is_significant(const Weighed<Weight>& node, size_t j) {
         const size_t n_groups = grown_.n_groups();
         make_branches(node, j);
         std::vector<double> weights(made_.count() * classes_, 0.0);
@@ -174,36 +179,36 @@ class RecordGrower : public RecordTree<W, uint32_t> {
                problem_.cases_in_branch <= problem_.cases_in_leaf;
     }
 
-    Weighed<W> weigh(const Job& job) {
+    Weighed<Weight> weigh(const Job& job) {
         const double* weights = weights_of(job.node);
         double total = 0;
         present_.clear();
         for (size_t c = 0; c < classes_; ++c) {
             total += weights[c];
-            totals_[c] = W(weights[c]);
+            totals_[c] = Weight(weights[c]);
             if (weights[c] > 0) present_.push_back(uint32_t(c));
         }
         return {job, totals_, present_, total, grown_.nodes[size_t(job.node)].cases};
     }
 
-    Scored<W> describe(const Weighed<W>& node) {
+    Scored<Weight> describe(const Weighed<Weight>& node) {
         const double total = node.total;
         if (estimates_) {
             const auto [size_impurity, impurity] = entropy_.of(total, totals_, present_);
             return {node, impurity, size_impurity,
                     Scale(total, Impurities::noise_of(size_impurity), impurities_, problem_)};
         }
-        const int64_t impurity =
-            impurities_.impurity(problem_.criterion, totals_.data(), problem_.n_classes, W(total));
+        const int64_t impurity = impurities_.impurity(problem_.criterion, totals_.data(),
+                                                      problem_.n_classes, Weight(total));
         const int64_t size_impurity =
-            problem_.criterion == Criterion::gain_ratio ? impurities_.x_log2_x(W(total)) : 0;
+            problem_.criterion == Criterion::gain_ratio ? impurities_.x_log2_x(Weight(total)) : 0;
         return {node, impurity, size_impurity, Scale(total, impurities_, problem_)};
     }
 
     // Go through the columns of a small node, for as far as it is cheap, and return
     // whether the best is found. If not, `top` is the best score, or more than any, of
     // those gone through; open_columns_ are left.
-    bool settle(const Scored<W>& node, double& top) {
+    bool settle(const Scored<Weight>& node, double& top) {
         // Parts of cases are rarely fractional by class.
         if (!problem_.takes_largest_gain() || problem_.fractions) return false;
         small_node_.look_for_mixed(node.job);
@@ -225,7 +230,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     }
 
     // The open columns of few values, into joint_.
-    void count_columns(const Scored<W>& node) {
+    void count_columns(const Scored<Weight>& node) {
         const Job& job = node.job;
         joint_.begin(open_columns_, job.n, node.classes);
         if (joint_.empty()) return;
@@ -242,7 +247,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
 
     // The open columns, into candidates_; those of a large node are shared out. `top` is
     // the best score so far.
-    void score_columns(const Scored<W>& node, double top) {
+    void score_columns(const Scored<Weight>& node, double top) {
         if (pool_.shares(work(node.job))) {
             pool_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
                 candidates_[open_columns_[i]] = scorers_[member].score(node, open_columns_[i]);
@@ -258,14 +263,14 @@ class RecordGrower : public RecordTree<W, uint32_t> {
 
     // Scores below this are worse than `top` by more than ties can make up for, even if a
     // threshold ties with another that ties with the best.
-    double least_of_use(const Scored<W>& node, double top) const {
+    double least_of_use(const Scored<Weight>& node, double top) const {
         if (!problem_.takes_largest_score() || top == no_score) return no_score;
         return top - 3 * (top - node.scale.least(top));
     }
 
     // ScoreEstimate the open columns, and score only those that may be the best. Returns false if
     // all must be scored to tell which they are. `top` is the best score of other columns.
-    bool choose_roughly(const Scored<W>& node, double top) {
+    bool choose_roughly(const Scored<Weight>& node, double top) {
         bounds_.assign(candidates_.size(), ScoreEstimate());
         sure_.assign(candidates_.size(), true);
         pool_.each(open_columns_.size(), work(node.job), [&](size_t i, unsigned member) {
@@ -290,7 +295,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     // Whether a column is the first of the best, whatever the columns after it: its
     // branches are all pure, so that none can drop more (but for noise, within which
     // the first wins), and those before it are worse by more than noise can change.
-    bool is_best(const Candidate& candidate, const Scored<W>& node, double top_before) const {
+    bool is_best(const Candidate& candidate, const Scored<Weight>& node, double top_before) const {
         if (candidate.drop < node.impurity || !problem_.takes_largest_gain()) return false;
         if (candidate.score < node.scale.gain(node.impurity)) return false;  // corrected
         return top_before < node.scale.least(candidate.score) - node.scale.resolution;
@@ -298,13 +303,14 @@ class RecordGrower : public RecordTree<W, uint32_t> {
 
     // ---- carrying out ----------------------------------------------------------
 
-    void carry_out(const Weighed<W>& node, size_t j, std::vector<Job>& stack) {
+    void carry_out(const Weighed<Weight>& node, size_t j, std::vector<Job>& stack) {
         const Job& job = node.job;
         make_branches(node, j);
         if (problem_.missing == Policy::surrogate)
             find_branches_by_surrogates(job, j, [&](uint32_t branch, const uint8_t* record) {
                 made_.weights[branch * classes_ + records_.label(record)] +=
                     double(records_.weight(record));
+                made_.cases[branch] += records_.share(record);
             });
         else
             find_branches(job, j);
@@ -319,7 +325,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     }
 
     // Into made_; where codes lead is noted in branch_of_code_.
-    void make_branches(const Weighed<W>& node, size_t j) {
+    void make_branches(const Weighed<Weight>& node, size_t j) {
         made_.clear();
         int32_t learned = candidates_[j].missing_to;
         if (records_.is_list(j))
@@ -333,7 +339,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
         route_missing(node, learned);
     }
 
-    void add_to_branch(size_t branch, const W* weights, W size, double cases) {
+    void add_to_branch(size_t branch, const Weight* weights, Weight size, double cases) {
         for (size_t c = 0; c < classes_; ++c)
             made_.weights[branch * classes_ + c] += double(weights[c]);
         made_.size[branch] += double(size);
@@ -382,9 +388,9 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     }
 
     // A branch for each group of values. Returns that of missing ones, if it is learned.
-    int32_t make_groups(const Weighed<W>& node, size_t j) {
+    int32_t make_groups(const Weighed<Weight>& node, size_t j) {
         const auto& groups = scorers_[0].group_values(describe(node), j);
-        const Values<W>& values = groups.values;
+        const Values<Weight>& values = groups.values;
         for (size_t g = 0; g < groups.count; ++g) made_.add(no_code, classes_);
         std::vector<std::vector<uint32_t>> codes(groups.count);
         for (size_t v = 0; v < values.count(); ++v) {
@@ -401,7 +407,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
 
     // What known branches have not got is missing: it has a branch of its own, goes to the
     // `learned` one, the largest, or to none, or is fractional later on.
-    void route_missing(const Weighed<W>& node, int32_t learned) {
+    void route_missing(const Weighed<Weight>& node, int32_t learned) {
         const size_t n_known = made_.count();
         double missing_size = node.total;
         for (double size : made_.size) missing_size -= size;
@@ -440,7 +446,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     const size_t classes_;
 
     // Scratch, kept between nodes.
-    std::vector<W> totals_;               // class weights
+    std::vector<Weight> totals_;          // class weights
     std::vector<uint32_t> present_;       // classes that have some
     std::vector<uint32_t> open_columns_;  // that are to be scored
     std::vector<uint32_t> hopeful_;       // of these

@@ -133,18 +133,20 @@ class Records {
     }
     // ---- an entry of a list, the records of its node beginning at `base` -----------
 
-    const Places<Target>& places() const { return places_; }
+    const Places<W, Target>& places() const { return places_; }
     size_t position(const Ranked& entry) const { return places_.position(entry); }
 
     const uint8_t* record_of(const Ranked& entry, const uint8_t* base) const {
         return base + position(entry) * layout_.size;
     }
     Steps steps(const Ranked& entry, const uint8_t* base) const {
+        if (repeated && places_.labelled()) return places_.times(entry);
         if constexpr (weighted || repeated) return steps(record_of(entry, base));
         return Steps(1);
     }
     Steps share_steps(const Ranked& entry, const uint8_t* base) const {
-        return has_share() || repeated ? share_steps(record_of(entry, base)) : Steps(1);
+        if constexpr (repeated) return steps(entry, base);
+        return has_share() ? share_steps(record_of(entry, base)) : Steps(1);
     }
     Weight weight(const Ranked& entry, const uint8_t* base) const {
         return weight_of(steps(entry, base));
@@ -170,6 +172,10 @@ class Records {
         Steps steps(size_t i) const {
             if constexpr (weighted)
                 return load<int64_t>(weights_ + places_.position(entry_[i]) * size_);
+            if constexpr (repeated) {
+                if (places_.labelled()) return places_.times(entry_[i]);
+                return load<Times>(weights_ + places_.position(entry_[i]) * size_);
+            }
             return Steps(1);
         }
 
@@ -199,7 +205,7 @@ class Records {
         const uint8_t* labels_ = nullptr;
         const uint8_t* weights_ = nullptr;
         size_t size_ = 0;
-        Places<Target> places_{0, 1};
+        Places<W, Target> places_{0, 1};
     };
 
     // ---- the parts of a case ---------------------------------------------------------
@@ -222,7 +228,10 @@ class Records {
 
     // The rows with weight, in order.
     const std::vector<uint32_t>& rows() const { return numbers_.rows; }
-    double row_weight(uint32_t row) const { return problem_.weights ? problem_.weights[row] : 1.0; }
+    double row_weight(uint32_t row) const {
+        if constexpr (repeated) return problem_.times[row];
+        return problem_.weights ? problem_.weights[row] : 1.0;
+    }
 
     // All of them, with target_of(row).
     template <typename TargetOf>
@@ -369,7 +378,9 @@ class Records {
         if (places_.labelled())
             for (size_t i = 0; i < sorted.n; ++i) {
                 uint32_t& place = sorted.entries[i].place;
-                place = places_(place, problem_.labels[numbers_.rows[place]]);
+                const uint32_t row = numbers_.rows[place];
+                place =
+                    places_(place, problem_.labels[row], problem_.times ? problem_.times[row] : 1);
             }
         root.arena->lists[0][slot].swap(sorted.entries);
     }
@@ -377,7 +388,7 @@ class Records {
     const Problem& problem_;
     const Numbers& numbers_;
     const RecordLayout layout_;
-    const Places<Target> places_;
+    const Places<W, Target> places_;
     const double share_step_;
     std::vector<size_t> lists_;    // numeric columns that are sorted lists
     std::vector<size_t> slot_of_;  // column -> position in lists_

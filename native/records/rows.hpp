@@ -124,41 +124,45 @@ struct Numbers {
     size_t room_ = 0;  // of a list
 };
 
+// The type of weights where rows of a table are repeated: how often each is.
+using Times = uint8_t;
+
 // What is in the place of an entry of a list: the position of its record and, where Target is a
-// label and both have space in a word, the label, so that records need not be looked up in the
-// order of the list. Loops take a copy, which stays in registers.
-template <typename Target>
+// label and all have space in a word, the label and how often the row counts, so that records need
+// not be looked up in the order of the list. Loops take a copy, which stays in registers.
+template <typename W, typename Target>
 class Places {
   public:
     Places(size_t n_records, int n_classes) {
         const auto bits_up_to = [](size_t most) { return most ? 64 - __builtin_clzll(most) : 0; };
-        const int bits = std::max(bits_up_to(size_t(n_classes) - 1), 1);
-        if (has_labels && bits + bits_up_to(n_records) <= 32) label_bits_ = bits;
+        const int bits = std::max(bits_up_to(size_t(n_classes) - 1), 1) + times_bits;
+        if (has_labels && bits + bits_up_to(n_records) <= 32) bits_ = bits;
     }
 
-    uint32_t operator()(uint32_t position, uint32_t label) const {
-        return position << label_bits_ | (label & mask());
+    uint32_t operator()(uint32_t position, uint32_t label, Times times) const {
+        if constexpr (repeated) label = label << times_bits | times;
+        return position << bits_ | label;
     }
     size_t position(const Ranked& entry) const {
-        if constexpr (has_labels) return entry.place >> label_bits_;
+        if constexpr (has_labels) return entry.place >> bits_;
         return entry.place;
     }
-    bool labelled() const { return has_labels && label_bits_ > 0; }
-    uint32_t label(const Ranked& entry) const { return entry.place & mask(); }
+    bool labelled() const { return has_labels && bits_ > 0; }
+    uint32_t label(const Ranked& entry) const { return (entry.place & mask()) >> times_bits; }
+    Times times(const Ranked& entry) const { return Times(entry.place); }
     Ranked moved_to(const Ranked& entry, uint32_t position) const {
-        if constexpr (has_labels) return {entry.rank, (*this)(position, entry.place)};
+        if constexpr (has_labels) return {entry.rank, position << bits_ | (entry.place & mask())};
         return {entry.rank, position};
     }
 
   private:
     static constexpr bool has_labels = !std::is_same<Target, double>::value;
-    uint32_t mask() const { return (uint32_t(1) << label_bits_) - 1; }
+    static constexpr bool repeated = std::is_same<W, Times>::value;
+    static constexpr int times_bits = repeated ? 8 : 0;
+    uint32_t mask() const { return (uint32_t(1) << bits_) - 1; }
 
-    int label_bits_ = 0;
+    int bits_ = 0;  // of what is beside the position
 };
-
-// The type of weights where rows of a table are repeated: how often each is.
-using Times = uint8_t;
 
 // Where things lie within a record, and how many bytes each code has (0: none).
 struct RecordLayout {

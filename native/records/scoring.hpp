@@ -12,18 +12,18 @@
 namespace branchwise {
 
 // A node that may be split.
-template <typename W>
+template <typename Weight>
 struct Weighed {
     const RecordJob& job;
-    const std::vector<W>& totals;          // class weights
+    const std::vector<Weight>& totals;     // class weights
     const std::vector<uint32_t>& classes;  // that it has
     double total;                          // weight
     double cases;
 };
 
 // One whose columns are scored: the same for all of them.
-template <typename W>
-struct Scored : Weighed<W> {
+template <typename Weight>
+struct Scored : Weighed<Weight> {
     int64_t impurity;
     int64_t size_impurity;  // of its weight, for the gain ratio
     Scale scale;
@@ -32,6 +32,8 @@ struct Scored : Weighed<W> {
 template <typename W>
 class ColumnScorer {
   public:
+    using Weight = typename Records<W>::Weight;
+
     ColumnScorer(const Problem& problem, const Impurities& impurities, const Records<W>& records,
                  const JointCounts<W>& joint)
         : problem_(problem),
@@ -50,7 +52,7 @@ class ColumnScorer {
           impurities_of_(problem, impurities, records.most_codes()) {}
 
     // `least` is the least score that is of any use.
-    Candidate score(const Scored<W>& node, size_t column, double least = no_score) {
+    Candidate score(const Scored<Weight>& node, size_t column, double least = no_score) {
         if (records_.is_numeric(column)) return score_number(node, column, least);
         return problem_.branching == Branching::values ? score_values(node, column)
                                                        : score_groups(node, column);
@@ -58,7 +60,8 @@ class ColumnScorer {
 
     // The score of a column, roughly. Of `candidate`, whether it varies, and its threshold if it
     // is sure which one; else `sure` is set to false.
-    ScoreEstimate estimate(const Scored<W>& node, size_t column, Candidate& candidate, char& sure) {
+    ScoreEstimate estimate(const Scored<Weight>& node, size_t column, Candidate& candidate,
+                           char& sure) {
         sure = true;
         ScoreEstimate estimate;
         if constexpr (weighted) {
@@ -82,24 +85,24 @@ class ColumnScorer {
 
     // The values of a column at a node and the groups they are put in; and what is missing.
     struct Groups {
-        Values<W> values;
+        Values<Weight> values;
         std::vector<uint32_t> group;  // by value
         size_t count = 0;
-        std::vector<W> missing;  // class weights
-        W missing_size = 0;
+        std::vector<Weight> missing;  // class weights
+        Weight missing_size = 0;
         double missing_cases = 0;
         int32_t missing_to = stop_here;  // their group, where it is learned
     };
 
-    const Groups& group_values(const Scored<W>& node, size_t j) {
+    const Groups& group_values(const Scored<Weight>& node, size_t j) {
         collect_values(node, j);
         groups_.missing_to = stop_here;
         for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - groups_.missing[c];
         if (problem_.random_splits) return group_at_random(node, j);
         if (problem_.missing == Policy::learned && groups_.missing_size > 0)
             return group_with_missing(node);
-        W known_size = W(node.scale.total) - groups_.missing_size;
-        const int64_t outside = ratio_ ? impurities_.x_log2_x(W(node.scale.total)) -
+        Weight known_size = Weight(node.scale.total) - groups_.missing_size;
+        const int64_t outside = ratio_ ? impurities_.x_log2_x(Weight(node.scale.total)) -
                                              impurities_.x_log2_x(groups_.missing_size)
                                        : 0;
         groups_.group =
@@ -114,37 +117,39 @@ class ColumnScorer {
   private:
     static constexpr bool weighted = Records<W>::weighted;
 
-    int64_t impurity(const std::vector<W>& weights, W total) const {
+    int64_t impurity(const std::vector<Weight>& weights, Weight total) const {
         return impurities_.impurity(problem_.criterion, weights.data(), problem_.n_classes, total);
     }
 
     // One branch per value: hand their weights to `impurities`, and return whether the column
     // may be tested.
     template <typename Impurities>
-    bool add_branches(const Scored<W>& node, size_t j, Impurities& impurities, bool& varies) {
+    bool add_branches(const Scored<Weight>& node, size_t j, Impurities& impurities, bool& varies) {
         const uint32_t missing =
             problem_.missing == Policy::branch ? no_value : records_.missing_code(j);
         size_t branches = 0, large = 0;
         bool admissible = true;
-        counts_.for_each_value(
-            node.job, j, node.classes, [&](uint32_t value, const W* cell, W size, double cases) {
-                if (value == missing) {
-                    for (size_t c = 0; c < classes_; ++c) known_[c] = node.totals[c] - cell[c];
-                    impurities.set_known(known_.data(), W(node.scale.total) - size, size);
-                    return;
-                }
-                ++branches;
-                cases = cases_for_bars(problem_, size, cases);
-                large += cases >= problem_.cases_in_branch;
-                admissible = admissible && cases >= problem_.cases_in_leaf &&
-                             double(size) >= problem_.weight_in_leaf;
-                if (admissible) impurities.add_branch(cell, size);
-            });
+        counts_.for_each_value(node.job, j, node.classes,
+                               [&](uint32_t value, const Weight* cell, Weight size, double cases) {
+                                   if (value == missing) {
+                                       for (size_t c = 0; c < classes_; ++c)
+                                           known_[c] = node.totals[c] - cell[c];
+                                       impurities.set_known(known_.data(),
+                                                            Weight(node.scale.total) - size, size);
+                                       return;
+                                   }
+                                   ++branches;
+                                   cases = cases_for_bars(problem_, size, cases);
+                                   large += cases >= problem_.cases_in_branch;
+                                   admissible = admissible && cases >= problem_.cases_in_leaf &&
+                                                double(size) >= problem_.weight_in_leaf;
+                                   if (admissible) impurities.add_branch(cell, size);
+                               });
         varies = branches >= 2;
         return large >= 2 && admissible;
     }
 
-    Candidate score_values(const Scored<W>& node, size_t j) {
+    Candidate score_values(const Scored<Weight>& node, size_t j) {
         Candidate candidate;
         impurities_of_.clear(node.classes);
         impurities_of_.expect(node.impurity);
@@ -161,9 +166,9 @@ class ColumnScorer {
 
     static constexpr uint32_t no_value = ~uint32_t(0);
 
-    const Groups& group_with_missing(const Scored<W>& node) {
-        const MissingCases<W> missing{&groups_.missing, groups_.missing_size,
-                                      groups_.missing_cases};
+    const Groups& group_with_missing(const Scored<Weight>& node) {
+        const MissingCases<Weight> missing{&groups_.missing, groups_.missing_size,
+                                           groups_.missing_cases};
         groups_.group = learned_grouper_.group(groups_.values, missing, node.impurity,
                                                node.size_impurity, node.scale, groups_.missing_to);
         count_groups();
@@ -171,8 +176,8 @@ class ColumnScorer {
     }
 
     // Missing cases whose group is learned join the one that weighs more.
-    const Groups& group_at_random(const Scored<W>& node, size_t j) {
-        const Values<W>& values = groups_.values;
+    const Groups& group_at_random(const Scored<Weight>& node, size_t j) {
+        const Values<Weight>& values = groups_.values;
         RandomGroups drawn(node.job.key, j);
         for (uint32_t code : values.codes) drawn.add(code);
         groups_.group.clear();
@@ -193,15 +198,15 @@ class ColumnScorer {
                             : 1 + *std::max_element(groups_.group.begin(), groups_.group.end());
     }
 
-    void collect_values(const Scored<W>& node, size_t j) {
+    void collect_values(const Scored<Weight>& node, size_t j) {
         groups_.values.clear();
-        groups_.missing.assign(classes_, W(0));
+        groups_.missing.assign(classes_, Weight(0));
         groups_.missing_size = 0;
         groups_.missing_cases = 0;
         counts_.count(node.job, j);
         std::sort(counts_.present.begin(), counts_.present.end());
         for (uint32_t value : counts_.present) {
-            const W* cell = counts_.cell(value);
+            const Weight* cell = counts_.cell(value);
             if (value == records_.missing_code(j)) {
                 groups_.missing.assign(cell, cell + classes_);
                 groups_.missing_size = counts_.size(value);
@@ -214,17 +219,17 @@ class ColumnScorer {
     }
 
     // One branch per group; missing values are a branch of their own, in a group, or stay outside.
-    Candidate score_groups(const Scored<W>& node, size_t j) {
+    Candidate score_groups(const Scored<Weight>& node, size_t j) {
         const Groups& made = group_values(node, j);
         const bool own_branch = problem_.missing == Policy::branch && made.missing_size > 0;
         impurities_of_.clear(node.classes);
         impurities_of_.expect(node.impurity);
         if (made.missing_size > 0 && !own_branch && made.missing_to < 0)
-            impurities_of_.set_known(known_.data(), W(node.scale.total) - made.missing_size,
+            impurities_of_.set_known(known_.data(), Weight(node.scale.total) - made.missing_size,
                                      made.missing_size);
         size_t large = 0;
         bool admissible = true;
-        const auto add = [&](const W* cell, W size, double cases) {
+        const auto add = [&](const Weight* cell, Weight size, double cases) {
             cases = cases_for_bars(problem_, size, cases);
             large += cases >= problem_.cases_in_branch;
             admissible = admissible && cases >= problem_.cases_in_leaf &&
@@ -232,8 +237,8 @@ class ColumnScorer {
             impurities_of_.add_branch(cell, size);
         };
         for (size_t g = 0; g < made.count; ++g) {
-            std::fill(left_.begin(), left_.end(), W(0));
-            W size = 0;
+            std::fill(left_.begin(), left_.end(), Weight(0));
+            Weight size = 0;
             double cases = 0;
             for (size_t v = 0; v < made.values.count(); ++v) {
                 if (made.group[v] != g) continue;
@@ -266,7 +271,7 @@ class ColumnScorer {
     }
 
     // Every threshold; then, where none can be made, known against missing.
-    Candidate score_number(const Scored<W>& node, size_t j, double least) {
+    Candidate score_number(const Scored<Weight>& node, size_t j, double least) {
         Candidate candidate;
         const Known known = count_known(node, j);
         candidate.varies = known.varies || known.tests_missing;
@@ -291,7 +296,7 @@ class ColumnScorer {
 
     // Score the thresholds of a number that has several at the node: all, or the one drawn.
     template <typename Sweep>
-    void sweep(Sweep& thresholds, const Scored<W>& node, size_t j, double least) {
+    void sweep(Sweep& thresholds, const Scored<Weight>& node, size_t j, double least) {
         if (problem_.random_splits) return score_drawn(thresholds, node, j);
         if (records_.is_list(j))
             thresholds.sweep_list(records_, node.job, j, node.classes,
@@ -301,7 +306,7 @@ class ColumnScorer {
     }
 
     template <typename Sweep>
-    void score_drawn(Sweep& thresholds, const Scored<W>& node, size_t j) {
+    void score_drawn(Sweep& thresholds, const Scored<Weight>& node, size_t j) {
         const auto drawn_between = [&](uint32_t lowest, uint32_t highest) {
             return DrawnThreshold(node.job.key, j, records_.values(j), lowest, highest);
         };
@@ -321,14 +326,15 @@ class ColumnScorer {
         }
     }
 
-    bool learns_side(const Sides<W>& sides) const {
+    bool learns_side(const Sides<Weight>& sides) const {
         return problem_.missing == Policy::learned && sides.missing_total > 0;
     }
 
     // Every threshold, with missing cases on either side.
-    void score_with_missing(const Scored<W>& node, size_t j, double least, Candidate& candidate) {
+    void score_with_missing(const Scored<Weight>& node, size_t j, double least,
+                            Candidate& candidate) {
         const double cases = cases_for_bars(problem_, node.scale.total, node.cases);
-        const Sides<W> all{W(node.scale.total), 0, cases, 0, false};
+        const Sides<Weight> all{Weight(node.scale.total), 0, cases, 0, false};
         learned_.begin(node.totals, all, node.impurity, node.scale, records_.values(j));
         learned_.set_missing({&missing_, sides_.missing_total, node.cases - known_cases_});
         sweep(learned_, node, j, least);
@@ -337,7 +343,7 @@ class ColumnScorer {
     }
 
     // A sorted list, roughly; returns false if it must be scored exactly.
-    bool estimate_list(const Scored<W>& node, size_t j, Candidate& candidate, char& sure,
+    bool estimate_list(const Scored<Weight>& node, size_t j, Candidate& candidate, char& sure,
                        ScoreEstimate& estimate) {
         const Known known = count_known(node, j);
         if (learns_side(sides_)) return false;
@@ -364,7 +370,7 @@ class ColumnScorer {
     };
 
     // Into known_ and sides_.
-    Known count_known(const Scored<W>& node, size_t j) {
+    Known count_known(const Scored<Weight>& node, size_t j) {
         const bool varies =
             records_.is_list(j) ? count_list(node, records_.slot(j)) : count_ranks(node, j);
         const bool own_branch = problem_.missing == Policy::branch;
@@ -373,7 +379,7 @@ class ColumnScorer {
             missing_[c] = node.totals[c] - known_[c];
             sides_.known_total += known_[c];
         }
-        sides_.missing_total = W(node.scale.total) - sides_.known_total;
+        sides_.missing_total = Weight(node.scale.total) - sides_.known_total;
         sides_.known_cases = cases_for_bars(problem_, sides_.known_total, known_cases_);
         sides_.missing_cases =
             cases_for_bars(problem_, sides_.missing_total, node.cases - known_cases_);
@@ -385,7 +391,7 @@ class ColumnScorer {
     }
 
     // Class weights of the known numbers, into known_; returns whether they differ.
-    bool count_list(const Scored<W>& node, size_t slot) {
+    bool count_list(const Scored<Weight>& node, size_t slot) {
         const typename Records<W>::List list(records_, node.job, slot);
         const size_t n = node.job.n_ranked[slot];
         const bool varies = n > 0 && list[0].rank != list[n - 1].rank;
@@ -398,13 +404,13 @@ class ColumnScorer {
         slot_.resize(classes_);
         for (size_t k = 0; k < node.classes.size(); ++k) slot_[node.classes[k]] = uint32_t(k);
         list.add_up(0, n, node.classes, slot_, steps_.data());
-        std::fill(known_.begin(), known_.end(), W(0));
+        std::fill(known_.begin(), known_.end(), Weight(0));
         typename Records<W>::Steps cases = 0;
         for (size_t k = 0; k < node.classes.size(); ++k) {
             known_[node.classes[k]] = records_.weight_of(steps_[k]);
             cases += steps_[k];
         }
-        if (!records_.has_share()) cases = typename Records<W>::Steps(n);
+        if (weighted && !records_.has_share()) cases = typename Records<W>::Steps(n);
         if (records_.has_share() && problem_.weights) {
             const uint8_t* base = records_.first(node.job);
             cases = 0;
@@ -415,16 +421,16 @@ class ColumnScorer {
     }
 
     // The same from counted ranks, which are left in order.
-    bool count_ranks(const Scored<W>& node, size_t j) {
+    bool count_ranks(const Scored<Weight>& node, size_t j) {
         counts_.count(node.job, j);
         std::vector<uint32_t>& present = counts_.present;
         std::sort(present.begin(), present.end());
-        std::fill(known_.begin(), known_.end(), W(0));
+        std::fill(known_.begin(), known_.end(), Weight(0));
         known_cases_ = 0;
         n_known_ranks_ = present.size();
         if (n_known_ranks_ && present.back() == records_.missing_code(j)) --n_known_ranks_;
         for (size_t i = 0; i < n_known_ranks_; ++i) {
-            const W* cell = counts_.cell(present[i]);
+            const Weight* cell = counts_.cell(present[i]);
             for (size_t c = 0; c < classes_; ++c) known_[c] += cell[c];
             known_cases_ += counts_.cases(present[i]);
         }
@@ -432,12 +438,13 @@ class ColumnScorer {
     }
 
     // Impurity of the cases that a threshold shares out, less that of the branch of missing ones.
-    int64_t impurity_to_share(const Scored<W>& node, const Sides<W>& sides) const {
+    int64_t impurity_to_share(const Scored<Weight>& node, const Sides<Weight>& sides) const {
         if (!sides.own_branch) return impurity(known_, sides.known_total);
         return node.impurity - impurity(missing_, sides.missing_total);
     }
 
-    void score_known(const Scored<W>& node, const Sides<W>& sides, Candidate& candidate) const {
+    void score_known(const Scored<Weight>& node, const Sides<Weight>& sides,
+                     Candidate& candidate) const {
         const double least = std::max(problem_.cases_in_leaf, std::numeric_limits<double>::min());
         if (std::min(sides.known_cases, sides.missing_cases) < least) return;
         if (double(std::min(sides.known_total, sides.missing_total)) < problem_.weight_in_leaf)
@@ -464,14 +471,14 @@ class ColumnScorer {
     ValueCounts<W> counts_;
     ThresholdSweep<W> thresholds_;
     LearnedSweep<W> learned_;
-    std::vector<W> known_, missing_, left_;
+    std::vector<Weight> known_, missing_, left_;
     std::vector<typename Records<W>::Steps> steps_;  // of known weights, by class of the node
     std::vector<uint32_t> slot_;                     // the place of each class in these
-    Sides<W> sides_ = {0, 0, 0, 0, false};
-    Grouper<W> grouper_;
-    LearnedGrouper<W> learned_grouper_;
+    Sides<Weight> sides_ = {0, 0, 0, 0, false};
+    Grouper<Weight> grouper_;
+    LearnedGrouper<Weight> learned_grouper_;
     Groups groups_;
-    BranchImpurities<W> impurities_of_;
+    BranchImpurities<Weight> impurities_of_;
     ImpurityBounds impurity_bounds_;
     size_t n_known_ranks_ = 0;
     double known_cases_ = 0;

@@ -10,10 +10,10 @@
 namespace branchwise {
 
 // What the cases of a node come to on a column: known or missing.
-template <typename W>
+template <typename Weight>
 struct Sides {
-    W known_total;
-    W missing_total;
+    Weight known_total;
+    Weight missing_total;
     double known_cases;
     double missing_cases;
     bool own_branch;
@@ -22,6 +22,8 @@ struct Sides {
 template <typename W>
 class ThresholdSweep {
   public:
+    using Weight = typename Records<W>::Weight;
+
     ThresholdSweep(const Problem& problem, const Impurities& impurities)
         : problem_(problem),
           impurities_(impurities),
@@ -31,7 +33,7 @@ class ThresholdSweep {
           search_(problem, impurities) {}
 
     // `known` are class weights, `whole` the impurity that the two sides share out.
-    void begin(const std::vector<W>& known, const Sides<W>& sides, int64_t whole,
+    void begin(const std::vector<Weight>& known, const Sides<Weight>& sides, int64_t whole,
                const Scale& scale, const DistinctNumbers& values) {
         sides_ = &sides;
         scale_ = &scale;
@@ -44,8 +46,8 @@ class ThresholdSweep {
         whole_ = whole;
         information_ = 0;
         if (problem_.criterion == Criterion::gain_ratio)
-            information_ =
-                impurities_.x_log2_x(W(scale.total)) - impurities_.x_log2_x(sides.missing_total);
+            information_ = impurities_.x_log2_x(Weight(scale.total)) -
+                           impurities_.x_log2_x(sides.missing_total);
         thresholds_.clear();
         start_over();
     }
@@ -128,7 +130,7 @@ class ThresholdSweep {
         List(records, job, slot).add_up(0, size_t(right - entry), classes, slot_, steps_.data());
         set_left(records, classes, steps_.data());
         auto cases = Steps(right - entry);
-        if (records.has_share()) {
+        if (records.has_share() || Records<W>::repeated) {
             const uint8_t* base = records.first(job);
             cases = 0;
             for (const Ranked* one = entry; one < right; ++one)
@@ -142,7 +144,7 @@ class ThresholdSweep {
     const uint32_t* take_left_of_ranks(const ValueCounts<W>& counts, const DrawnThreshold& drawn) {
         const uint32_t* rank = counts.present.data();
         for (; drawn.is_left(*rank); ++rank) {
-            const W* cell = counts.cell(*rank);
+            const Weight* cell = counts.cell(*rank);
             for (size_t c = 0; c < classes_; ++c) {
                 left_[c] += cell[c];
                 right_[c] -= cell[c];
@@ -162,7 +164,7 @@ class ThresholdSweep {
         count_inner();
         for (size_t i = 0; i + 1 < n; ++i) {
             const uint32_t rank = counts.present[i];
-            const W* cell = counts.cell(rank);
+            const Weight* cell = counts.cell(rank);
             for (size_t c = 0; c < classes_; ++c)
                 if (cell[c] > 0) to_left(c, cell[c]);
             left_cases_ += counts.cases(rank);
@@ -212,7 +214,7 @@ class ThresholdSweep {
         int32_t missing_to;
     };
 
-    void to_left(size_t c, W w) {
+    void to_left(size_t c, Weight w) {
         if (entropy_) {
             left_inner_ -= impurities_.x_log2_x(left_[c]);
             right_inner_ -= impurities_.x_log2_x(right_[c]);
@@ -237,7 +239,7 @@ class ThresholdSweep {
     }
 
     void score_sides(uint32_t rank, uint32_t next) {
-        const W right_total = sides_->known_total - left_total_;
+        const Weight right_total = sides_->known_total - left_total_;
         int64_t in_branches;
         if (entropy_) {
             in_branches = (impurities_.x_log2_x(left_total_) - left_inner_) +
@@ -285,7 +287,7 @@ class ThresholdSweep {
     void start_over() {
         n_thresholds_ = 0;
         first_drop_ = -1;
-        std::fill(left_.begin(), left_.end(), W(0));
+        std::fill(left_.begin(), left_.end(), Weight(0));
         right_ = *known_;
         left_total_ = 0;
         left_cases_ = 0;
@@ -377,17 +379,17 @@ class ThresholdSweep {
     const Impurities& impurities_;
     const size_t classes_;
     const bool entropy_;
-    const Sides<W>* sides_ = nullptr;
+    const Sides<Weight>* sides_ = nullptr;
     const Scale* scale_ = nullptr;
     const DistinctNumbers* values_ = nullptr;
     double fewest_ = 0;
     size_t n_thresholds_ = 0;
-    const std::vector<W>* known_ = nullptr;
-    std::vector<W> left_, right_;
+    const std::vector<Weight>* known_ = nullptr;
+    std::vector<Weight> left_, right_;
     std::vector<typename Records<W>::Steps> steps_;  // of known weights, by class
     std::vector<uint32_t> slot_;                     // the place of each class of a node
     ThresholdSearch<W> search_;
-    W left_total_ = 0;
+    Weight left_total_ = 0;
     double left_cases_ = 0;
     int64_t left_inner_ = 0, right_inner_ = 0, whole_ = 0, information_ = 0;
     int64_t first_drop_ = -1;         // of the first threshold

@@ -91,7 +91,7 @@ def test_same_forest_by_any_number_of_threads_and_in_any_order() -> None:
 def arguments(**changed: Any) -> dict[str, Any]:
     """Return the arguments of a forest of samples of five rows."""
     given = growth(branching="two-way", missing="learned", max_features=1)
-    del given["weights"], given["progress"]
+    del given["weights"], given["times"], given["progress"]
     given |= {
         "columns": [np.array([0, 1, 1, 0], np.uint8), np.array([2, 0, 1, 1], np.uint8)],
         "n_codes": [3, 4],

@@ -219,6 +219,15 @@ BAD_GROWTH = {
     "no step between weights": {"weights": np.ones(4), "weight_step": 0.0},
     "no step between cases": {"weights": np.ones(4), "case_step": 0.0},
     "cases of too many steps": {"weights": np.ones(4), "case_step": 2.0**-52},
+    "too few times": {"times": np.ones(3, dtype=np.uint8)},
+    "times of rows that do not count": {
+        "times": np.array([1, 0, 1, 1], dtype=np.uint8)
+    },
+    "times of another type": {"times": np.ones(4)},
+    "times of rows with weights": {
+        "times": np.ones(4, dtype=np.uint8),
+        "weights": np.ones(4),
+    },
     "two grids without weights": {"fractions": True, "case_step": 0.5},
     "unknown criterion": {"criterion": "variety"},
     "unknown policy": {"missing": "nowhere"},

@@ -23,6 +23,7 @@ def growth(**changed):
         "labels": np.array([0, 1, 1, 0], dtype=np.uint32),
         "n_classes": 2,
         "weights": None,
+        "times": None,
         "options": {
             "fractions": False,
             "weight_step": 1.0,

@@ -63,7 +63,7 @@ _BYTE = 256
 class Training:
     """Encoded columns, targets, weights, and a cache of trees of the same columns.
 
-    ``times`` says how often each row counts, for numbers without weights; None: once.
+    ``times`` says how often each row counts, where rows have no weights; None: once.
     """
 
     columns: tuple[Column, ...]

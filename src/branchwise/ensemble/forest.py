@@ -63,7 +63,8 @@ def grow_trees(
     binned, edges = in_bins(
         training, training.grid(recipe.tree), recipe.tree, native, threads
     )
-    with_times = counts_times(training, recipe.tree)
+    weighs = recipe.balanced_subsample
+    with_times = not weighs and counts_times(training, recipe.tree)
     bits = _bits_of(samples, binned, edges) if native else None
     memory, stopping = KeptMemory(), threading.Event()
 

@@ -105,10 +105,10 @@ class Samples:
     def distinct_rows(self, tree: int) -> tuple[Ints, NDArray[np.uint8] | None]:
         """Return the rows of a sample in order, and how often each is in it.
 
-        Where one is there too often, rows are repeated, and count once each.
+        Where each is there once, or one too often, all count once; rows are repeated.
         """
         times = self.times(tree)
-        if times.max() > np.iinfo(np.uint8).max:
+        if not 1 < times.max() <= np.iinfo(np.uint8).max:
             return np.repeat(np.arange(len(times)), times), None
         rows = np.flatnonzero(times)
         return rows, times[rows].astype(np.uint8)

@@ -90,14 +90,17 @@ def grow_native(
     n_threads: int = 1,
     progress: Callable[[int], None] | None = None,
     drawn: ColumnDraws | None = None,
+    times: NDArray[np.uint8] | None = None,
 ) -> Tree | None:
     """Grow the same tree as the reference.
 
-    None if a p-value is so close to its limit that only the reference can tell.
+    With ``times``, rows count as if each were repeated so often. None if a p-value is
+    so close to its limit that only the reference can tell.
     """
     table = _Searched.of(columns, data, recipe)
     arrays = extension().grow(
         **table_arguments(table.columns, table.data, labels, n_classes, grid),
+        times=optional_array(times),
         options=_class_options(table.columns, grid, recipe, n_threads, drawn),
         progress=progress,
     )

@@ -220,9 +220,9 @@ def _whole(
     target = training.prepared(grid)
     columns, data = training.columns, training.data
     if is_native(training, recipe):
-        further: tuple[Any, ...] = (threads, progress, drawn)
+        further: tuple[Any, ...] = (threads, progress, drawn, training.times)
         if not isinstance(target, Classes):
-            further = *further, training.times, True
+            further = *further, True
         grown = natively(columns, data, target, grid, recipe, *further)
         if grown is not None:
             return finished(grown, None, grid)
@@ -254,9 +254,8 @@ def natively(
 
 def counts_times(training: Training, recipe: Recipe) -> bool:
     """Whether trees can be grown from rows that have ``times``."""
-    plain = not training.n_classes and training.weights is None
     return (
-        plain
+        training.weights is None
         and is_native(training, recipe)
         and not training.grid(recipe).fractions
         and not is_pruned(recipe)
