@@ -10,9 +10,9 @@ namespace branchwise {
 
 // Thresholds of a number, each with the missing cases on either side; of equals the one with them
 // on the larger side wins. begin() gets all cases of the node, as if they were on the right.
-template <typename W>
-class LearnedSweep : public ThresholdSweep<W> {
-    using Base = ThresholdSweep<W>;
+template <typename W, typename List>
+class LearnedSweep : public ThresholdSweep<W, List> {
+    using Base = ThresholdSweep<W, List>;
 
   public:
     using Base::Base;
@@ -20,23 +20,22 @@ class LearnedSweep : public ThresholdSweep<W> {
 
     void set_missing(const MissingCases<Weight>& missing) { missing_ = missing; }
 
-    void sweep_list(const Records<W>& records, const RecordJob& job, size_t column,
+    void sweep_list(const Records<W>& records, const List& list, size_t column,
                     const std::vector<uint32_t>& classes, double least) {
-        if (!this->searches()) return sweep_whole_list(records, job, column, Base::all);
+        if (!this->searches()) return sweep_whole_list(records, list, Base::all);
         found_.clear();
         lefts_.clear();
         for (const bool on_right : {false, true})
-            search_side(records, job, column, classes, least, on_right);
+            search_side(records, list, column, classes, least, on_right);
         std::sort(found_.begin(), found_.end(), [](const Found& a, const Found& b) {
             return a.index < b.index || (a.index == b.index && a.turn < b.turn);
         });
-        const Ranked* entry = records.ranked(job, records.slot(column));
         for (const Found& found : found_) {
             this->set_left(records, classes, &lefts_[found.left]);
             this->missing_to_ = found.on_right;
-            this->score_sides(entry[found.index].rank, entry[found.index + 1].rank);
+            this->score_sides(list.rank(found.index), list.rank(found.index + 1));
         }
-        this->find_first([&] { sweep_whole_list(records, job, column, 1); });
+        this->find_first([&] { sweep_whole_list(records, list, 1); });
     }
 
     // The threshold between two ranks, with missing cases on either side.
@@ -77,7 +76,7 @@ class LearnedSweep : public ThresholdSweep<W> {
                                double(this->sides_->known_total - missing_.size - left));
     }
 
-    void search_side(const Records<W>& records, const RecordJob& job, size_t column,
+    void search_side(const Records<W>& records, const List& list, size_t column,
                      const std::vector<uint32_t>& classes, double least, bool on_right) {
         Joined joined;
         if (on_right) {
@@ -90,7 +89,7 @@ class LearnedSweep : public ThresholdSweep<W> {
             joined.left_weight = double(missing_.size);
             joined.left_cases = missing_.cases;
         }
-        if (!this->search_list(records, job, column, classes, least, joined)) return;
+        if (!this->search_list(records, list, column, classes, least, joined)) return;
         const auto& search = this->search_;
         this->n_thresholds_ += search.n_thresholds();
         for (size_t k = 0; k < search.contenders().size(); ++k) {
@@ -104,16 +103,12 @@ class LearnedSweep : public ThresholdSweep<W> {
         }
     }
 
-    void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column,
-                          size_t most) {
+    void sweep_whole_list(const Records<W>& records, const List& list, size_t most) {
         this->count_inner();
-        const typename Base::List list(records, job, records.slot(column));
-        const uint8_t* base = records.first(job);
-        const size_t n = job.n_ranked[records.slot(column)];
-        for (size_t i = 0; i + 1 < n && this->n_thresholds_ < most; ++i) {
+        for (size_t i = 0; i + 1 < list.size() && this->n_thresholds_ < most; ++i) {
             this->to_left(list.label(i), records.weight_of(list.steps(i)));
-            this->left_cases_ += records.share_of(records.share_steps(list[i], base));
-            if (list[i].rank != list[i + 1].rank) score_at(list[i].rank, list[i + 1].rank);
+            this->left_cases_ += records.share_of(list.share_steps(records, i));
+            if (list.differs(i)) score_at(list.rank(i), list.rank(i + 1));
         }
     }
 

@@ -64,15 +64,17 @@ class Mover {
         count_records(made);
     }
 
-    // The same for a sorted list: its records go where branch_of(rank) says, those
-    // without a rank where missing ones go.
-    template <typename BranchOf>
+    // The same for a sorted list: its records go to the first branch, those from the entry on that
+    // first_on_right(list) says to the second, and those that are not in it where missing ones go.
+    template <typename FirstOnRight>
     void find_branches_of_list(const RecordJob& job, size_t j, const Branches& made,
-                               const BranchOf& branch_of) {
+                               const FirstOnRight& first_on_right) {
         branch_.assign(job.n, branch_of_missing(made));
-        const Ranked* entry = records_.ranked(job, records_.slot(j));
-        for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
-            branch_[records_.position(entry[i])] = branch_of(entry[i].rank);
+        records_.with_list(job, j, [&](const auto& list) {
+            const size_t right = first_on_right(list);
+            for (size_t i = 0; i < right; ++i) branch_[list.position(i)] = 0;
+            for (size_t i = right; i < list.size(); ++i) branch_[list.position(i)] = 1;
+        });
         count_records(made);
     }
 
@@ -124,6 +126,7 @@ class Mover {
 
     // Move records to the children that are open (those with an arena).
     void move(const RecordJob& job, std::vector<RecordJob>& children) {
+        if (job.subtree) return move_in_subtree(job, children);
         if (records_.n_lists() > 0) note_places(job, children);
         move_records(job, children);
         const size_t work = job.n * job.alive->size();
@@ -254,6 +257,51 @@ class Mover {
         sides_.resize(job.n);
         uint32_t next[2] = {0, second_side};
         for (size_t i = 0; i < job.n; ++i) sides_[i] = next[branch_[i]]++;
+    }
+
+    // The same in a subtree that has lists of its own.
+    void move_in_subtree(const RecordJob& job, std::vector<RecordJob>& children) {
+        SubtreeLists& lists = *job.subtree;
+        next_.assign(children.size() + 1, 0);
+        const uint8_t* record = records_.first(job);
+        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
+            const uint32_t row = records_.row(record);
+            lists.branches[row] = SubtreeLists::Row(branch_[i]);
+            lists.positions[row] = SubtreeLists::Row(next_[branch_[i]]++);
+        }
+        move_records(job, children);
+        const bool in_two = children.size() == 2 && rows_.back() == 0;
+        for (uint32_t j : *job.alive) {
+            if (!records_.is_list(j)) continue;
+            const size_t slot = records_.slot(j);
+            if (in_two)
+                part_list(lists, job, slot, children);
+            else
+                sort_list(lists, job, slot, children);
+        }
+    }
+
+    static void part_list(SubtreeLists& lists, const RecordJob& job, size_t slot,
+                          std::vector<RecordJob>& children) {
+        auto* const all = lists.rows(slot);
+        const size_t n = job.n_ranked[slot];
+        const size_t n_second = lists.part(all + job.lists, n, all + children[1].lists);
+        if (children[0].arena) children[0].n_ranked[slot] = uint32_t(n - n_second);
+        if (children[1].arena) children[1].n_ranked[slot] = uint32_t(n_second);
+    }
+
+    void sort_list(SubtreeLists& lists, const RecordJob& job, size_t slot,
+                   std::vector<RecordJob>& children) {
+        auto* const all = lists.rows(slot);
+        next_.assign(1, 0);
+        for (size_t rows : rows_) next_.push_back(next_.back() + rows);
+        const auto* const sorted = lists.sort(all + job.lists, job.n_ranked[slot], next_);
+        size_t begin = 0;
+        for (size_t b = 0; b < children.size(); begin += rows_[b++]) {
+            if (!children[b].arena) continue;
+            std::copy(sorted + begin, sorted + next_[b], all + children[b].lists);
+            children[b].n_ranked[slot] = uint32_t(next_[b] - begin);
+        }
     }
 
     // Where the next entry of a branch goes; those of leaves all to the same place.

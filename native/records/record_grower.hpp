@@ -31,7 +31,8 @@ class RecordGrower : public RecordTree<W, uint32_t> {
           may_be_thin_(problem.fractions || problem.cases_in_leaf > 1 ||
                        (problem.weights_are_cases && problem.weights)),
           estimates_(Records<W>::weighted && ImpurityBounds::serve(problem, impurities)),
-          classes_(width_) {
+          classes_(width_),
+          sums_(records_, classes_) {
         for (unsigned member = 0; member < pool.size(); ++member)
             scorers_.emplace_back(problem, impurities, records_, joint_);
         totals_.resize(classes_);
@@ -58,6 +59,9 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     void split(Job& job, std::vector<Job>& stack) {
         if constexpr (Records<W>::weighted)
             if (subtrees_ && job.n <= FractionalSubtrees::most && subtrees_->grow(job)) return;
+        // Depth first, such a subtree is grown before any other.
+        if (pool_.size() == 1 && records_.may_have_lists(job) && is_deep_enough(job))
+            records_.make_lists(job, lists_);
         try_batches(job, [&](const std::vector<uint32_t>& columns) {
             open_columns_ = columns;
             joint_.clear();
@@ -74,6 +78,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     using Base::candidates_;
     using Base::find_branches;
     using Base::find_branches_by_surrogates;
+    using Base::first_on_right;
     using Base::grown_;
     using Base::log_tries;
     using Base::made_;
@@ -114,6 +119,11 @@ class RecordGrower : public RecordTree<W, uint32_t> {
         const int best = first_best_column(candidates_, node.scale);
         if (best >= 0) carry_out(node, size_t(best), stack);
         return best >= 0;
+    }
+
+    // Lists of a subtree are made where they will be divided several times.
+    bool is_deep_enough(const Job& job) const {
+        return problem_.max_depth < 0 || job.depth + 2 < problem_.max_depth;
     }
 
     bool is_open(int64_t node, int64_t depth) const {
@@ -329,7 +339,7 @@ class RecordGrower : public RecordTree<W, uint32_t> {
         made_.clear();
         int32_t learned = candidates_[j].missing_to;
         if (records_.is_list(j))
-            make_sides_of_list(node.job, j);
+            make_sides_of_list(node, j);
         else if (records_.is_numeric(j))
             make_sides(node.job, j);
         else if (problem_.branching == Branching::values)
@@ -346,17 +356,21 @@ class RecordGrower : public RecordTree<W, uint32_t> {
         made_.cases[branch] += cases;
     }
 
-    void make_sides_of_list(const Job& job, size_t j) {
+    void make_sides_of_list(const Weighed<Weight>& node, size_t j) {
         add_sides(j);
-        const typename Records<W>::List list(records_, job, records_.slot(j));
-        const uint8_t* base = records_.first(job);
-        for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i) {
-            const uint32_t side = side_of(j, list[i].rank);
-            const auto weight = double(records_.weight_of(list.steps(i)));
-            made_.weights[side * classes_ + list.label(i)] += weight;
-            made_.size[side] += weight;
-            made_.cases[side] += records_.share_of(records_.share_steps(list[i], base));
-        }
+        records_.with_list(node.job, j, [&](const auto& list) {
+            const size_t right = first_on_right(list, j);
+            const size_t ends[] = {0, right, list.size()};
+            for (size_t side = 0; side < made_.count(); ++side) {
+                sums_.add_up(list, ends[side], ends[side + 1], node.classes);
+                for (size_t k = 0; k < node.classes.size(); ++k) {
+                    const auto weight = double(records_.weight_of(sums_.steps[k]));
+                    made_.weights[side * classes_ + node.classes[k]] = weight;
+                    made_.size[side] += weight;
+                }
+                made_.cases[side] = sums_.cases;
+            }
+        });
     }
 
     void make_sides(const Job& job, size_t j) {
@@ -444,8 +458,10 @@ class RecordGrower : public RecordTree<W, uint32_t> {
     const bool estimates_;
     std::vector<ColumnScorer<W>> scorers_;  // one for each thread of the pool
     const size_t classes_;
+    SubtreeLists lists_;  // of the subtree that is grown as a whole
 
     // Scratch, kept between nodes.
+    ListSums<W> sums_;
     std::vector<Weight> totals_;          // class weights
     std::vector<uint32_t> present_;       // classes that have some
     std::vector<uint32_t> open_columns_;  // that are to be scored

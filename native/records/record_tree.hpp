@@ -10,6 +10,7 @@
 
 #include "core/grower.hpp"
 #include "core/significance.hpp"
+#include "records/list_sums.hpp"
 #include "records/surrogates.hpp"
 
 namespace branchwise {
@@ -75,11 +76,18 @@ class RecordTree : public Grower {
         return candidates_[j].has_threshold() && rank > candidates_[j].low;
     }
 
+    // The first entry of a list that is on the right of the threshold, if there is one.
+    template <typename List>
+    size_t first_on_right(const List& list, size_t j) const {
+        if (!candidates_[j].has_threshold()) return list.size();
+        return first_right(list, [&](uint32_t rank) { return rank <= candidates_[j].low; });
+    }
+
     // Find the branch of every record of a node.
     void find_branches(const Job& job, size_t j) {
         if (records_.is_list(j)) {
             mover_.find_branches_of_list(job, j, made_,
-                                         [&](uint32_t rank) { return side_of(j, rank); });
+                                         [&](const auto& list) { return first_on_right(list, j); });
         } else {
             branch_of_code_[records_.missing_code(j)] = mover_.branch_of_missing(made_);
             mover_.find_branches(job, j, made_, branch_of_code_);
@@ -174,6 +182,7 @@ class RecordTree : public Grower {
             child.depth = job.depth + 1;
             child.n_ranked.assign(records_.n_lists(), 0);
             child.alive = alive;
+            child.subtree = job.subtree;
             if (draws_.uses_keys()) child.key = child_key(job.key, b);
             if (pool_.size() == 1)
                 records_.put_on_top(child, place);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <numeric>
 
-#include "records/rows.hpp"
+#include "records/subtree_lists.hpp"
 
 namespace branchwise {
 
@@ -26,6 +26,7 @@ struct RecordJob {
     size_t lists = 0;                // where its lists begin, if children take their place
     std::vector<uint32_t> n_ranked;  // by slot of a list
     std::shared_ptr<const std::vector<uint32_t>> alive;  // columns; siblings have the same
+    SubtreeLists* subtree = nullptr;  // its lists, if a subtree with the node has some of its own
 };
 
 // Target is uint32_t where records have labels, double where numbers are predicted.
@@ -34,6 +35,7 @@ class Records {
   public:
     static constexpr bool weighted = std::is_same<W, double>::value;
     static constexpr bool repeated = std::is_same<W, Times>::value;
+    static constexpr bool has_labels = std::is_same<Target, uint32_t>::value;
 
     using Weight = std::conditional_t<weighted, double, uint32_t>;
 
@@ -46,7 +48,10 @@ class Records {
           numbers_(numbers),
           layout_(problem, numbers, weighted, sizeof(Target)),
           places_(numbers.rows.size(), problem.n_classes),
-          share_step_(has_share() ? problem.case_step : 1.0) {
+          share_step_(has_share() ? problem.case_step : 1.0),
+          label_mask_(problem.n_classes <= most_numbered_classes && may_be_numbered
+                          ? 0xffff
+                          : ~uint32_t(0)) {
         slot_of_.assign(problem.columns.size(), 0);
         for (size_t j = 0; j < problem.columns.size(); ++j) {
             if (!is_list(j)) continue;
@@ -105,7 +110,9 @@ class Records {
 
     // What is predicted: a label, or a number.
     Target target(const uint8_t* record) const { return load<Target>(record + layout_.target); }
-    uint32_t label(const uint8_t* record) const { return uint32_t(target(record)); }
+    uint32_t label(const uint8_t* record) const { return target(record) & label_mask_; }
+    // Its number in a subtree, if it has lists of its own: beside the label.
+    uint32_t row(const uint8_t* record) const { return load<uint16_t>(record + row_at()); }
     Steps steps(const uint8_t* record) const {
         if constexpr (weighted) return load<int64_t>(record + layout_.weight);
         if constexpr (repeated) return load<Times>(record + layout_.weight);
@@ -125,6 +132,7 @@ class Records {
 
     // The part of a case that a record is, or the number of cases.
     bool has_share() const { return weighted && problem_.fractions; }
+    bool has_own_share() const { return has_share() && problem_.weights; }  // beside its weight
     Steps share_steps(const uint8_t* record) const {
         if constexpr (weighted)
             if (problem_.fractions) return load<int64_t>(record + layout_.share);
@@ -144,10 +152,6 @@ class Records {
         if constexpr (weighted || repeated) return steps(record_of(entry, base));
         return Steps(1);
     }
-    Steps share_steps(const Ranked& entry, const uint8_t* base) const {
-        if constexpr (repeated) return steps(entry, base);
-        return has_share() ? share_steps(record_of(entry, base)) : Steps(1);
-    }
     Weight weight(const Ranked& entry, const uint8_t* base) const {
         return weight_of(steps(entry, base));
     }
@@ -161,43 +165,31 @@ class Records {
               labels_(records.first(job) + records.layout_.target),
               weights_(records.first(job) + records.layout_.weight),
               size_(records.layout_.size),
-              places_(records.places_) {}
+              places_(records.places_),
+              n_(job.n_ranked[slot]),
+              label_mask_(records.label_mask_) {}
 
-        const Ranked& operator[](size_t i) const { return entry_[i]; }
+        size_t size() const { return n_; }
         uint32_t rank(size_t i) const { return entry_[i].rank; }
+        bool differs(size_t i) const { return rank(i) != rank(i + 1); }  // from the next
+        size_t position(size_t i) const { return places_.position(entry_[i]); }
         uint32_t label(size_t i) const {
             if (places_.labelled()) return places_.label(entry_[i]);
-            return load<uint32_t>(labels_ + places_.position(entry_[i]) * size_);
+            return load<uint32_t>(labels_ + position(i) * size_) & label_mask_;
         }
         Steps steps(size_t i) const {
-            if constexpr (weighted)
-                return load<int64_t>(weights_ + places_.position(entry_[i]) * size_);
+            if constexpr (weighted) return load<int64_t>(weights_ + position(i) * size_);
             if constexpr (repeated) {
                 if (places_.labelled()) return places_.times(entry_[i]);
-                return load<Times>(weights_ + places_.position(entry_[i]) * size_);
+                return load<Times>(weights_ + position(i) * size_);
             }
             return Steps(1);
         }
-
-        // The weights of some entries by class: `slot` is the place of each of these classes in
-        // `sums`.
-        void add_up(size_t begin, size_t end, const std::vector<uint32_t>& classes,
-                    const std::vector<uint32_t>& slot, Steps* sums) const {
-            std::fill_n(sums, classes.size(), Steps(0));
-            if (classes.size() != 2) {
-                for (size_t i = begin; i < end; ++i) sums[slot[label(i)]] += steps(i);
-                return;
-            }
-            // Two sums in registers: in memory, one addition would wait for the other.
-            const uint32_t second = classes[1];
-            Steps all = 0, of_second = 0;
-            for (size_t i = begin; i < end; ++i) {
-                const Steps added = steps(i);
-                all += added;
-                of_second += label(i) == second ? added : 0;
-            }
-            sums[0] = all - of_second;
-            sums[1] = of_second;
+        bool is_from(size_t i, uint32_t lowest) const { return label(i) >= lowest; }
+        static constexpr bool counts = false;
+        Steps share_steps(const Records& records, size_t i) const {
+            if (!records.has_share()) return repeated ? steps(i) : Steps(1);
+            return records.share_steps(labels_ - records.layout_.target + position(i) * size_);
         }
 
       private:
@@ -206,7 +198,109 @@ class Records {
         const uint8_t* weights_ = nullptr;
         size_t size_ = 0;
         Places<W, Target> places_{0, 1};
+        size_t n_ = 0;
+        uint32_t label_mask_ = 0;
     };
+
+    // One of a subtree that has lists of its own.
+    class SubtreeList {
+      public:
+        SubtreeList() = default;
+        SubtreeList(const RecordJob& job, size_t slot)
+            : row_(job.subtree->rows(slot) + job.lists),
+              order_(job.subtree->order(slot)),
+              rank_(job.subtree->ranks(slot)),
+              first_of_class_(job.subtree->first_of_class.data()),
+              position_(job.subtree->positions.data()),
+              label_(job.subtree->labels.data()),
+              times_(job.subtree->times.data()),
+              steps_(job.subtree->steps.data()),
+              n_(job.n_ranked[slot]),
+              tied_(job.subtree->tied(slot)) {}
+
+        size_t size() const { return n_; }
+        uint32_t rank(size_t i) const { return rank_[order_[row_[i]]]; }
+        bool differs(size_t i) const { return !tied_ || order_[row_[i]] != order_[row_[i + 1]]; }
+        size_t position(size_t i) const { return position_[row_[i]]; }
+        uint32_t label(size_t i) const { return label_[row_[i]]; }
+        Steps steps(size_t i) const {
+            if constexpr (weighted) return steps_[row_[i]];
+            if constexpr (repeated) return times_[row_[i]];
+            return Steps(1);
+        }
+        Steps share_steps(const Records&, size_t i) const { return repeated ? steps(i) : Steps(1); }
+
+        // Whether the class of an entry is at least so high, which the number of its row tells.
+        bool is_from(size_t i, uint32_t lowest) const { return row_[i] >= first_of_class_[lowest]; }
+
+        // Entries of which this is so are counted many at once.
+        static constexpr bool counts = !weighted && !repeated;
+        static constexpr size_t most_counted = 4;  // classes
+        Steps count_from(size_t begin, size_t end, uint32_t lowest) const {
+            const uint16_t first = first_of_class_[lowest];
+            uint16_t sum = 0;
+            for (size_t i = begin; i < end; ++i) sum = uint16_t(sum + (row_[i] >= first));
+            return sum;
+        }
+
+      private:
+        const uint16_t* row_ = nullptr;
+        const uint16_t* order_ = nullptr;
+        const uint32_t* rank_ = nullptr;
+        const uint16_t* first_of_class_ = nullptr;
+        const uint16_t* position_ = nullptr;
+        const uint8_t* label_ = nullptr;
+        const Times* times_ = nullptr;
+        const int64_t* steps_ = nullptr;
+        size_t n_ = 0;
+        bool tied_ = true;
+    };
+
+    // use(list) of a column at a node.
+    template <typename Use>
+    decltype(auto) with_list(const RecordJob& job, size_t column, const Use& use) const {
+        if constexpr (has_labels)
+            if (job.subtree) return use(SubtreeList(job, slot(column)));
+        return use(List(*this, job, slot(column)));
+    }
+
+    // ---- a subtree with lists of its own ---------------------------------------------
+
+    // Whether most splits part lists in two: others make subtrees that are not worth it.
+    bool parts_lists_in_two() const {
+        return n_lists() > 0 &&
+               (problem_.branching == Branching::two_way || n_lists() == problem_.columns.size());
+    }
+
+    // Whether the subtree of a node may have some. Surrogates read lists record by record.
+    bool may_have_lists(const RecordJob& job) const {
+        return may_be_numbered && parts_lists_in_two() && lists_in_place() && !job.subtree &&
+               problem_.missing != Policy::surrogate && job.n <= SubtreeLists::most_rows &&
+               job.n * n_lists() <= SubtreeLists::most_entries &&
+               size_t(problem_.n_classes) <= SubtreeLists::most_classes;
+    }
+
+    // Give it some.
+    void make_lists(RecordJob& job, SubtreeLists& lists) const {
+        lists.reserve(n_lists(), job.n);
+        const std::vector<uint16_t> row_of = number_rows(job, lists);
+        uint8_t* record = first_to_write(job);
+        for (size_t i = 0; i < job.n; ++i, record += size()) {
+            const uint16_t row = row_of[i];
+            lists.positions[row] = uint16_t(i);
+            lists.labels[row] = uint8_t(label(record));
+            if constexpr (weighted) lists.steps[row] = steps(record);
+            if constexpr (repeated) lists.times[row] = Times(steps(record));
+            store<uint16_t>(record + row_at(), row);
+        }
+        for (uint32_t j : *job.alive)
+            if (is_list(j))
+                lists.take(
+                    slot(j), ranked(job, slot(j)), job.n_ranked[slot(j)],
+                    [&](const Ranked& entry) { return position(entry); }, row_of);
+        job.subtree = &lists;
+        job.lists = 0;
+    }
 
     // ---- the parts of a case ---------------------------------------------------------
 
@@ -307,6 +401,23 @@ class Records {
     }
 
   private:
+    // Up to so many classes leave the upper two bytes of a label to the number of a row.
+    static constexpr int most_numbered_classes = 1 << 16;
+    static constexpr bool may_be_numbered = has_labels && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+    size_t row_at() const { return layout_.target + 2; }
+
+    // The rows of the records of a node, class by class.
+    std::vector<uint16_t> number_rows(const RecordJob& job, SubtreeLists& lists) const {
+        std::vector<uint16_t>& first = lists.first_of_class;
+        first.assign(size_t(problem_.n_classes) + 1, 0);
+        const uint8_t* record = this->first(job);
+        for (size_t i = 0; i < job.n; ++i) ++first[label(record + i * size()) + 1];
+        std::partial_sum(first.begin(), first.end(), first.begin());
+        std::vector<uint16_t> next = first, row_of(job.n);
+        for (size_t i = 0; i < job.n; ++i) row_of[i] = next[label(record + i * size())]++;
+        return row_of;
+    }
+
     // Without lists.
     void make_arena(RecordJob& job) const {
         job.end = Numbers::room_for(problem_, job.n);
@@ -390,6 +501,7 @@ class Records {
     const RecordLayout layout_;
     const Places<W, Target> places_;
     const double share_step_;
+    const uint32_t label_mask_;    // of what is in the place of a label: a row may be beside it
     std::vector<size_t> lists_;    // numeric columns that are sorted lists
     std::vector<size_t> slot_of_;  // column -> position in lists_
 };

@@ -42,8 +42,9 @@ class ColumnScorer {
           classes_(size_t(problem.n_classes)),
           ratio_(problem.criterion == Criterion::gain_ratio),
           counts_(problem, records, joint),
-          thresholds_(problem, impurities),
-          learned_(problem, impurities),
+          sweeps_(problem, impurities, records),
+          of_subtree_(problem, impurities, records),
+          sums_(records, classes_),
           known_(classes_),
           missing_(classes_),
           left_(classes_),
@@ -65,8 +66,11 @@ class ColumnScorer {
         sure = true;
         ScoreEstimate estimate;
         if constexpr (weighted) {
+            const auto estimate_any = [&](const auto& list) {
+                return estimate_list(node, column, list, candidate, sure, estimate);
+            };
             if (records_.is_list(column) && !problem_.random_splits &&
-                estimate_list(node, column, candidate, sure, estimate))
+                records_.with_list(node.job, column, estimate_any))
                 return estimate;
             if (!records_.is_numeric(column) && problem_.branching == Branching::values) {
                 impurity_bounds_.clear(node.classes);
@@ -270,98 +274,6 @@ class ColumnScorer {
         return candidate;
     }
 
-    // Every threshold; then, where none can be made, known against missing.
-    Candidate score_number(const Scored<Weight>& node, size_t j, double least) {
-        Candidate candidate;
-        const Known known = count_known(node, j);
-        candidate.varies = known.varies || known.tests_missing;
-        bool any = false;
-        if (learns_side(sides_)) {
-            if (known.varies) score_with_missing(node, j, least, candidate);
-        } else if (known.may_be_cut) {
-            thresholds_.begin(known_, sides_, impurity_to_share(node, sides_), node.scale,
-                              records_.values(j));
-            sweep(thresholds_, node, j, least);
-            thresholds_.choose(candidate);
-            candidate.n_thresholds = uint32_t(thresholds_.n_thresholds());
-            any = candidate.possible ||
-                  (problem_.min_gain <= 0 && !problem_.quinlan_thresholds && thresholds_.any());
-        }
-        if (known.tests_missing && candidate.score == no_score && !any)
-            score_known(node, sides_, candidate);
-        candidate.possible = candidate.possible || candidate.score > no_score;
-        if (!records_.is_list(j)) counts_.forget();
-        return candidate;
-    }
-
-    // Score the thresholds of a number that has several at the node: all, or the one drawn.
-    template <typename Sweep>
-    void sweep(Sweep& thresholds, const Scored<Weight>& node, size_t j, double least) {
-        if (problem_.random_splits) return score_drawn(thresholds, node, j);
-        if (records_.is_list(j))
-            thresholds.sweep_list(records_, node.job, j, node.classes,
-                                  problem_.min_gain > 0 ? no_score : least);
-        else
-            thresholds.sweep_ranks(counts_, n_known_ranks_);
-    }
-
-    template <typename Sweep>
-    void score_drawn(Sweep& thresholds, const Scored<Weight>& node, size_t j) {
-        const auto drawn_between = [&](uint32_t lowest, uint32_t highest) {
-            return DrawnThreshold(node.job.key, j, records_.values(j), lowest, highest);
-        };
-        if (records_.is_list(j)) {
-            const size_t slot = records_.slot(j);
-            const auto* entry = records_.ranked(node.job, slot);
-            const auto drawn =
-                drawn_between(entry[0].rank, entry[node.job.n_ranked[slot] - 1].rank);
-            const auto* right =
-                thresholds.take_left_of_list(records_, node.job, j, node.classes, drawn);
-            thresholds.score_at(right[-1].rank, right[0].rank);
-        } else {
-            const std::vector<uint32_t>& ranks = counts_.present;
-            const auto drawn = drawn_between(ranks[0], ranks[n_known_ranks_ - 1]);
-            const uint32_t* right = thresholds.take_left_of_ranks(counts_, drawn);
-            thresholds.score_at(right[-1], right[0]);
-        }
-    }
-
-    bool learns_side(const Sides<Weight>& sides) const {
-        return problem_.missing == Policy::learned && sides.missing_total > 0;
-    }
-
-    // Every threshold, with missing cases on either side.
-    void score_with_missing(const Scored<Weight>& node, size_t j, double least,
-                            Candidate& candidate) {
-        const double cases = cases_for_bars(problem_, node.scale.total, node.cases);
-        const Sides<Weight> all{Weight(node.scale.total), 0, cases, 0, false};
-        learned_.begin(node.totals, all, node.impurity, node.scale, records_.values(j));
-        learned_.set_missing({&missing_, sides_.missing_total, node.cases - known_cases_});
-        sweep(learned_, node, j, least);
-        learned_.choose(candidate);
-        candidate.n_thresholds = uint32_t(learned_.n_thresholds());
-    }
-
-    // A sorted list, roughly; returns false if it must be scored exactly.
-    bool estimate_list(const Scored<Weight>& node, size_t j, Candidate& candidate, char& sure,
-                       ScoreEstimate& estimate) {
-        const Known known = count_known(node, j);
-        if (learns_side(sides_)) return false;
-        candidate.varies = known.varies || known.tests_missing;
-        bool any = false;
-        if (known.may_be_cut) {
-            thresholds_.begin(known_, sides_, impurity_to_share(node, sides_), node.scale,
-                              records_.values(j));
-            if (!thresholds_.searches() || problem_.min_gain > 0) return false;
-            bool unsure = false;
-            any = thresholds_.estimate_list(records_, node.job, j, node.classes, estimate,
-                                            candidate, unsure);
-            if (unsure) return false;
-            sure = !any || thresholds_.sure_which();
-        }
-        return estimate.score.most != no_score || !known.tests_missing;
-    }
-
     // What is known of a number at a node.
     struct Known {
         bool varies;         // the numbers differ
@@ -369,10 +281,123 @@ class ColumnScorer {
         bool may_be_cut;     // by a threshold
     };
 
-    // Into known_ and sides_.
-    Known count_known(const Scored<Weight>& node, size_t j) {
-        const bool varies =
-            records_.is_list(j) ? count_list(node, records_.slot(j)) : count_ranks(node, j);
+    // What searches the thresholds of numbers: of lists, or of counted ranks.
+    template <typename List>
+    struct Sweeps {
+        ThresholdSweep<W, List> plain;
+        LearnedSweep<W, List> learned;  // with missing cases on either side
+
+        Sweeps(const Problem& problem, const Impurities& impurities, const Records<W>& records)
+            : plain(problem, impurities, records), learned(problem, impurities, records) {}
+    };
+    using List = typename Records<W>::List;
+    using SubtreeList = typename Records<W>::SubtreeList;
+    Sweeps<List>& sweeps_of(const List&) { return sweeps_; }
+    Sweeps<SubtreeList>& sweeps_of(const SubtreeList&) { return of_subtree_; }
+
+    Candidate score_number(const Scored<Weight>& node, size_t j, double least) {
+        Candidate candidate;
+        if (records_.is_list(j)) {
+            records_.with_list(node.job, j, [&](const auto& list) {
+                const Known known = known_of(node, count_list(node, list));
+                score_thresholds(node, j, known, sweeps_of(list), candidate, [&](auto& sweep) {
+                    if (problem_.random_splits) return score_drawn(sweep, node, j, list);
+                    sweep.sweep_list(records_, list, j, node.classes,
+                                     problem_.min_gain > 0 ? no_score : least);
+                });
+            });
+            return candidate;
+        }
+        const Known known = known_of(node, count_ranks(node, j));
+        score_thresholds(node, j, known, sweeps_, candidate, [&](auto& sweep) {
+            if (problem_.random_splits) return score_drawn_rank(sweep, node, j);
+            sweep.sweep_ranks(counts_, n_known_ranks_);
+        });
+        counts_.forget();
+        return candidate;
+    }
+
+    // Every threshold, by sweep_all(sweep), or the one drawn; then, where none can be made, known
+    // against missing.
+    template <typename Sweeps, typename SweepAll>
+    void score_thresholds(const Scored<Weight>& node, size_t j, const Known& known, Sweeps& sweeps,
+                          Candidate& candidate, const SweepAll& sweep_all) {
+        candidate.varies = known.varies || known.tests_missing;
+        bool any = false;
+        if (learns_side(sides_)) {
+            if (known.varies) score_with_missing(node, j, sweeps.learned, candidate, sweep_all);
+        } else if (known.may_be_cut) {
+            auto& sweep = sweeps.plain;
+            sweep.begin(known_, sides_, impurity_to_share(node, sides_), node.scale,
+                        records_.values(j));
+            sweep_all(sweep);
+            sweep.choose(candidate);
+            candidate.n_thresholds = uint32_t(sweep.n_thresholds());
+            any = candidate.possible ||
+                  (problem_.min_gain <= 0 && !problem_.quinlan_thresholds && sweep.any());
+        }
+        if (known.tests_missing && candidate.score == no_score && !any)
+            score_known(node, sides_, candidate);
+        candidate.possible = candidate.possible || candidate.score > no_score;
+    }
+
+    // The threshold that is drawn for a number that has several at the node.
+    template <typename Sweep, typename List>
+    void score_drawn(Sweep& sweep, const Scored<Weight>& node, size_t j, const List& list) {
+        const DrawnThreshold drawn(node.job.key, j, records_.values(j), list.rank(0),
+                                   list.rank(list.size() - 1));
+        const size_t right = sweep.take_left_of_list(records_, list, node.classes, drawn);
+        sweep.score_at(list.rank(right - 1), list.rank(right));
+    }
+
+    template <typename Sweep>
+    void score_drawn_rank(Sweep& sweep, const Scored<Weight>& node, size_t j) {
+        const std::vector<uint32_t>& ranks = counts_.present;
+        const DrawnThreshold drawn(node.job.key, j, records_.values(j), ranks[0],
+                                   ranks[n_known_ranks_ - 1]);
+        const uint32_t* right = sweep.take_left_of_ranks(counts_, drawn);
+        sweep.score_at(right[-1], right[0]);
+    }
+
+    bool learns_side(const Sides<Weight>& sides) const {
+        return problem_.missing == Policy::learned && sides.missing_total > 0;
+    }
+
+    template <typename Sweep, typename SweepAll>
+    void score_with_missing(const Scored<Weight>& node, size_t j, Sweep& sweep,
+                            Candidate& candidate, const SweepAll& sweep_all) {
+        const double cases = cases_for_bars(problem_, node.scale.total, node.cases);
+        const Sides<Weight> all{Weight(node.scale.total), 0, cases, 0, false};
+        sweep.begin(node.totals, all, node.impurity, node.scale, records_.values(j));
+        sweep.set_missing({&missing_, sides_.missing_total, node.cases - known_cases_});
+        sweep_all(sweep);
+        sweep.choose(candidate);
+        candidate.n_thresholds = uint32_t(sweep.n_thresholds());
+    }
+
+    // A sorted list, roughly; returns false if it must be scored exactly.
+    template <typename List>
+    bool estimate_list(const Scored<Weight>& node, size_t j, const List& list, Candidate& candidate,
+                       char& sure, ScoreEstimate& estimate) {
+        const Known known = known_of(node, count_list(node, list));
+        if (learns_side(sides_)) return false;
+        candidate.varies = known.varies || known.tests_missing;
+        if (known.may_be_cut) {
+            auto& sweep = sweeps_of(list).plain;
+            sweep.begin(known_, sides_, impurity_to_share(node, sides_), node.scale,
+                        records_.values(j));
+            if (!sweep.searches() || problem_.min_gain > 0) return false;
+            bool unsure = false;
+            const bool any =
+                sweep.estimate_list(records_, list, j, node.classes, estimate, candidate, unsure);
+            if (unsure) return false;
+            sure = !any || sweep.sure_which();
+        }
+        return estimate.score.most != no_score || !known.tests_missing;
+    }
+
+    // Of known_ and known_cases_, into sides_; `varies`: whether the known numbers differ.
+    Known known_of(const Scored<Weight>& node, bool varies) {
         const bool own_branch = problem_.missing == Policy::branch;
         sides_ = {0, 0, 0, 0, own_branch};
         for (size_t c = 0; c < classes_; ++c) {
@@ -391,32 +416,20 @@ class ColumnScorer {
     }
 
     // Class weights of the known numbers, into known_; returns whether they differ.
-    bool count_list(const Scored<Weight>& node, size_t slot) {
-        const typename Records<W>::List list(records_, node.job, slot);
-        const size_t n = node.job.n_ranked[slot];
-        const bool varies = n > 0 && list[0].rank != list[n - 1].rank;
+    template <typename List>
+    bool count_list(const Scored<Weight>& node, const List& list) {
+        const size_t n = list.size();
+        const bool varies = n > 0 && list.rank(0) != list.rank(n - 1);
         if (n == node.job.n) {
             known_ = node.totals;
             known_cases_ = node.cases;
             return varies;
         }
-        steps_.resize(node.classes.size());
-        slot_.resize(classes_);
-        for (size_t k = 0; k < node.classes.size(); ++k) slot_[node.classes[k]] = uint32_t(k);
-        list.add_up(0, n, node.classes, slot_, steps_.data());
+        sums_.add_up(list, 0, n, node.classes);
         std::fill(known_.begin(), known_.end(), Weight(0));
-        typename Records<W>::Steps cases = 0;
-        for (size_t k = 0; k < node.classes.size(); ++k) {
-            known_[node.classes[k]] = records_.weight_of(steps_[k]);
-            cases += steps_[k];
-        }
-        if (weighted && !records_.has_share()) cases = typename Records<W>::Steps(n);
-        if (records_.has_share() && problem_.weights) {
-            const uint8_t* base = records_.first(node.job);
-            cases = 0;
-            for (size_t i = 0; i < n; ++i) cases += records_.share_steps(list[i], base);
-        }
-        known_cases_ = records_.share_of(cases);
+        for (size_t k = 0; k < node.classes.size(); ++k)
+            known_[node.classes[k]] = records_.weight_of(sums_.steps[k]);
+        known_cases_ = sums_.cases;
         return varies;
     }
 
@@ -469,11 +482,10 @@ class ColumnScorer {
 
     // Scratch, kept between nodes.
     ValueCounts<W> counts_;
-    ThresholdSweep<W> thresholds_;
-    LearnedSweep<W> learned_;
+    Sweeps<List> sweeps_;
+    Sweeps<SubtreeList> of_subtree_;
+    ListSums<W> sums_;
     std::vector<Weight> known_, missing_, left_;
-    std::vector<typename Records<W>::Steps> steps_;  // of known weights, by class of the node
-    std::vector<uint32_t> slot_;                     // the place of each class in these
     Sides<Weight> sides_ = {0, 0, 0, 0, false};
     Grouper<Weight> grouper_;
     LearnedGrouper<Weight> learned_grouper_;

@@ -102,10 +102,9 @@ class SurrogateSearch {
     template <typename Visit>
     void each_value(const RecordJob& job, size_t j, const Visit& visit) const {
         if (records_.is_list(j)) {
-            const Ranked* entry = records_.ranked(job, records_.slot(j));
-            for (size_t i = 0; i < job.n_ranked[records_.slot(j)]; ++i)
-                visit(records_.position(entry[i]), entry[i].rank);
-            return;
+            return records_.with_list(job, j, [&](const auto& list) {
+                for (size_t i = 0; i < list.size(); ++i) visit(list.position(i), list.rank(i));
+            });
         }
         const uint8_t* record = records_.first(job);
         const uint32_t missing = records_.missing_code(j);

@@ -19,7 +19,7 @@
 #include <cmath>
 #include <vector>
 
-#include "records/records.hpp"
+#include "records/list_sums.hpp"
 #include "records/side_purity.hpp"
 #include "records/threshold_candidates.hpp"
 
@@ -32,14 +32,17 @@ struct Undivided {
     double information;
 };
 
-template <typename W, typename List = typename Records<W>::List>
+template <typename W, typename List>
 class ThresholdSearch {
   public:
     using Steps = typename Records<W>::Steps;
     using Contender = typename ThresholdCandidates<Steps>::Contender;
 
     ThresholdSearch(const Problem& problem, const Impurities& impurities)
-        : problem_(problem), impurities_(impurities), step_(weighted ? problem.weight_step : 1.0) {}
+        : problem_(problem),
+          impurities_(impurities),
+          step_(weighted ? problem.weight_step : 1.0),
+          counts_(problem.quinlan_thresholds || problem.tests_splits) {}
 
     // Whether it can be told roughly what thresholds take away.
     bool serves(double total) const {
@@ -88,6 +91,7 @@ class ThresholdSearch {
     const std::vector<Contender>& contenders() const { return found_.all(); }
     // Class weights on the left of one, by the classes given.
     const Steps* left(size_t contender) const { return found_.left(contender); }
+    // Of a long list only whether there are some, unless it matters how many.
     size_t n_thresholds() const { return n_thresholds_; }
     // How far what is told of a threshold is off at most.
     double off() const { return found_.off(); }
@@ -119,7 +123,7 @@ class ThresholdSearch {
     }
 
     bool differs(size_t i) const {
-        if (list_.rank(i) == list_.rank(i + 1)) return false;
+        if (!list_.differs(i)) return false;
         return !values_ || (*values_)[list_.rank(i)] + apart < (*values_)[list_.rank(i + 1)];
     }
 
@@ -137,6 +141,7 @@ class ThresholdSearch {
                 bound_blocks<true>(purity, first, last);
             else
                 bound_blocks<false>(purity, first, last);
+            if (!counts_) n_thresholds_ += list_.rank(first) != list_.rank(last + 1);
             for (size_t b = 0; b < bounds_.size(); ++b) {
                 if (!may_be_reached<Purity>(bounds_[b])) continue;
                 const size_t start = first + b * block;
@@ -430,16 +435,18 @@ class ThresholdSearch {
     template <bool values>
     void add_up(size_t start, size_t end, Steps* within) {
         const List list = list_;
-        list.add_up(start + 1, end + 1, classes_, slot_, within);
+        branchwise::add_up(list, start + 1, end + 1, classes_, slot_, within);
+        if (!counts_) return;
         size_t different = 0;
         for (size_t i = start + 1; i <= end; ++i)
-            different += values ? differs(i) : list.rank(i) != list.rank(i + 1);
+            different += values ? differs(i) : list.differs(i);
         n_thresholds_ += different;
     }
 
     const Problem& problem_;
     const Impurities& impurities_;
     const double step_;  // of weights
+    const bool counts_;  // whether it matters how many thresholds there are
 
     List list_;
     const DistinctNumbers* values_ = nullptr;  // if some are too close for a threshold

@@ -19,17 +19,19 @@ struct Sides {
     bool own_branch;
 };
 
-template <typename W>
+// List is what the sorted lists of a node are read as.
+template <typename W, typename List>
 class ThresholdSweep {
   public:
     using Weight = typename Records<W>::Weight;
 
-    ThresholdSweep(const Problem& problem, const Impurities& impurities)
+    ThresholdSweep(const Problem& problem, const Impurities& impurities, const Records<W>& records)
         : problem_(problem),
           impurities_(impurities),
           classes_(size_t(problem.n_classes)),
           entropy_(problem.criterion != Criterion::gini),
           left_(classes_),
+          sums_(records, classes_),
           search_(problem, impurities) {}
 
     // `known` are class weights, `whole` the impurity that the two sides share out.
@@ -54,26 +56,25 @@ class ThresholdSweep {
 
     // A list, without the thresholds that cannot be the best. `least` is the least score that is
     // of any use; `classes` are those of the node.
-    void sweep_list(const Records<W>& records, const RecordJob& job, size_t column,
+    void sweep_list(const Records<W>& records, const List& list, size_t column,
                     const std::vector<uint32_t>& classes, double least) {
-        if (!searches()) return sweep_whole_list(records, job, column, all);
-        if (!search_list(records, job, column, classes, least)) return;
-        const Ranked* entry = records.ranked(job, records.slot(column));
+        if (!searches()) return sweep_whole_list(records, list, all);
+        if (!search_list(records, list, column, classes, least)) return;
         n_thresholds_ = search_.n_thresholds();
         for (size_t k = 0; k < search_.contenders().size(); ++k) {
             set_left(records, classes, search_.left(k));
-            const Ranked* at = entry + search_.contenders()[k].index;
-            score_sides(at[0].rank, at[1].rank);
+            const size_t at = search_.contenders()[k].index;
+            score_sides(list.rank(at), list.rank(at + 1));
         }
-        find_first([&] { sweep_whole_list(records, job, column, 1); });
+        find_first([&] { sweep_whole_list(records, list, 1); });
     }
 
     // A list, roughly: returns whether it has a threshold that may be chosen. If it is sure which
     // one, `candidate` gets it; `unsure` tells whether it may be none.
-    bool estimate_list(const Records<W>& records, const RecordJob& job, size_t column,
+    bool estimate_list(const Records<W>& records, const List& list, size_t column,
                        const std::vector<uint32_t>& classes, ScoreEstimate& estimate,
                        Candidate& candidate, bool& unsure) {
-        if (!search_list(records, job, column, classes, no_score)) return false;
+        if (!search_list(records, list, column, classes, no_score)) return false;
         const LogBounds& logs = LogBounds::shared();
         const double information = double(information_) * scale_->unit;
         // What it takes to say which of the thresholds it is.
@@ -101,9 +102,8 @@ class ThresholdSweep {
             return true;
         }
         if (search_.contenders().size() == 1) {
-            const Ranked* at =
-                records.ranked(job, records.slot(column)) + search_.contenders()[0].index;
-            candidate.set_threshold(at[0].rank, at[1].rank);
+            const size_t at = search_.contenders()[0].index;
+            candidate.set_threshold(list.rank(at), list.rank(at + 1));
         }
         return true;
     }
@@ -114,30 +114,14 @@ class ThresholdSweep {
     bool any() const { return n_thresholds_ > 0; }
     size_t n_thresholds() const { return n_thresholds_; }
 
-    // Put the entries of a list up to the drawn threshold on the left; returns the first on the
-    // right.
-    const Ranked* take_left_of_list(const Records<W>& records, const RecordJob& job, size_t column,
-                                    const std::vector<uint32_t>& classes,
-                                    const DrawnThreshold& drawn) {
-        const size_t slot = records.slot(column);
-        const Ranked* entry = records.ranked(job, slot);
-        const Ranked* right =
-            std::partition_point(entry, entry + job.n_ranked[slot],
-                                 [&](const Ranked& one) { return drawn.is_left(one.rank); });
-        steps_.resize(classes_);
-        slot_.resize(classes_);
-        for (size_t k = 0; k < classes.size(); ++k) slot_[classes[k]] = uint32_t(k);
-        List(records, job, slot).add_up(0, size_t(right - entry), classes, slot_, steps_.data());
-        set_left(records, classes, steps_.data());
-        auto cases = Steps(right - entry);
-        if (records.has_share() || Records<W>::repeated) {
-            const uint8_t* base = records.first(job);
-            cases = 0;
-            for (const Ranked* one = entry; one < right; ++one)
-                cases += records.share_steps(*one, base);
-        }
-        left_cases_ = records.share_of(cases);
-        return right;
+    // Put the entries of a list up to the drawn threshold on the left; returns how many.
+    size_t take_left_of_list(const Records<W>& records, const List& list,
+                             const std::vector<uint32_t>& classes, const DrawnThreshold& drawn) {
+        const size_t n_left = first_right(list, [&](uint32_t rank) { return drawn.is_left(rank); });
+        sums_.add_up(list, 0, n_left, classes);
+        set_left(records, classes, sums_.steps.data());
+        left_cases_ = sums_.cases;
+        return n_left;
     }
 
     // The same of ranks that are present.
@@ -203,7 +187,6 @@ class ThresholdSweep {
 
   protected:
     using Steps = typename Records<W>::Steps;
-    using List = typename Records<W>::List;
 
     struct Threshold {
         double score;
@@ -319,16 +302,12 @@ class ThresholdSweep {
     static constexpr size_t all = ~size_t(0);
 
     // Up to so many thresholds.
-    void sweep_whole_list(const Records<W>& records, const RecordJob& job, size_t column,
-                          size_t most) {
+    void sweep_whole_list(const Records<W>& records, const List& list, size_t most) {
         count_inner();
-        const List list(records, job, records.slot(column));
-        const uint8_t* base = records.first(job);
-        const size_t n = job.n_ranked[records.slot(column)];
-        for (size_t i = 0; i + 1 < n && n_thresholds_ < most; ++i) {
+        for (size_t i = 0; i + 1 < list.size() && n_thresholds_ < most; ++i) {
             to_left(list.label(i), records.weight_of(list.steps(i)));
-            left_cases_ += records.share_of(records.share_steps(list[i], base));
-            if (list[i].rank != list[i + 1].rank) score_threshold(list[i].rank, list[i + 1].rank);
+            left_cases_ += records.share_of(list.share_steps(records, i));
+            if (list.differs(i)) score_threshold(list.rank(i), list.rank(i + 1));
         }
     }
 
@@ -340,19 +319,16 @@ class ThresholdSweep {
 
     // The thresholds of a list that may be the best, into search_. Returns whether there is any
     // threshold with enough on both sides.
-    bool search_list(const Records<W>& records, const RecordJob& job, size_t column,
+    bool search_list(const Records<W>& records, const List& list, size_t column,
                      const std::vector<uint32_t>& classes, double least,
                      const Joined& joined = {}) {
-        const size_t slot = records.slot(column);
-        const Ranked* entry = records.ranked(job, slot);
-        const uint8_t* base = records.first(job);
-        const size_t n = job.n_ranked[slot];
+        const size_t n = list.size();
         // Entries from either end until they are enough for a side.
         const auto enough_after = [&](auto at, double more_weight, double more_cases) {
             typename Records<W>::Steps weight = 0, cases = 0;
             for (size_t i = 0; i < n; ++i) {
-                weight += records.steps(entry[at(i)], base);
-                cases += records.share_steps(entry[at(i)], base);
+                weight += list.steps(at(i));
+                cases += list.share_steps(records, at(i));
                 const double size = double(records.weight_of(weight)) + more_weight;
                 if (cases_for_bars(problem_, size, records.share_of(cases) + more_cases) >=
                         fewest_ &&
@@ -369,7 +345,7 @@ class ThresholdSweep {
         steps_.resize(classes_);
         for (uint32_t c : classes) steps_[c] = records.steps_of_weight((*known_)[c]);
         const bool close = problem_.quinlan_thresholds && !records.all_apart(column);
-        search_.search(List(records, job, slot), steps_, classes, on_left - 1, n - on_right - 1,
+        search_.search(list, steps_, classes, on_left - 1, n - on_right - 1,
                        {double(whole_) * scale_->unit, double(information_) * scale_->unit},
                        *scale_, close ? values_ : nullptr, least, joined.on_left);
         return search_.n_thresholds() > 0;
@@ -387,8 +363,8 @@ class ThresholdSweep {
     const std::vector<Weight>* known_ = nullptr;
     std::vector<Weight> left_, right_;
     std::vector<typename Records<W>::Steps> steps_;  // of known weights, by class
-    std::vector<uint32_t> slot_;                     // the place of each class of a node
-    ThresholdSearch<W> search_;
+    ListSums<W> sums_;
+    ThresholdSearch<W, List> search_;
     Weight left_total_ = 0;
     double left_cases_ = 0;
     int64_t left_inner_ = 0, right_inner_ = 0, whole_ = 0, information_ = 0;

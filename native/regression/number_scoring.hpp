@@ -100,7 +100,7 @@ class NumberScorer {
             for (; i < n && entry[i].rank == rank; ++i) {
                 const auto own = double(records_.weight(entry[i], base));
                 const double number = records_.target(records_.record_of(entry[i], base));
-                const double share = records_.share_of(records_.share_steps(entry[i], base));
+                const double share = records_.share(records_.record_of(entry[i], base));
                 scale_.template add_number<weighted>(number, own, limbs);
                 weight += own;
                 cases += share;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "records/records.hpp"
-#include "regression/list_division.hpp"
+#include "records/list_division.hpp"
 #include "regression/moments.hpp"
 
 namespace branchwise {

@@ -18,12 +18,9 @@ struct NumberedList {
     uint32_t rank(size_t i) const { return ranks[i]; }
     uint32_t label(size_t i) const { return labels[i]; }
     int64_t steps(size_t i) const { return weights[i]; }
-
-    void add_up(size_t begin, size_t end, const std::vector<uint32_t>& classes,
-                const std::vector<uint32_t>& slot, int64_t* sums) const {
-        std::fill_n(sums, classes.size(), int64_t(0));
-        for (size_t i = begin; i < end; ++i) sums[slot[label(i)]] += steps(i);
-    }
+    bool differs(size_t i) const { return ranks[i] != ranks[i + 1]; }
+    bool is_from(size_t i, uint32_t lowest) const { return labels[i] >= lowest; }
+    static constexpr bool counts = false;
 };
 
 // A node of a subtree; classes have local numbers.

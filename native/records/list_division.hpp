@@ -23,10 +23,10 @@ namespace branchwise {
 // lists, and behind `others`.
 constexpr size_t divided_together = 8;
 
-// Rows of the second branch go to `others` first, those of the first over what has been read.
-// `begin`: the first row that is left; `n_right`: rows before it that went to the second branch.
+// Rows of the second branch go to `others`, those of the first over what has been read. Returns how
+// many go to `others`. `begin`: the first row that is left; `n_right`: rows before it that did.
 template <typename Row>
-void divide_one_by_one(Row* list, size_t begin, size_t n, const Row* branch_of, Row* others,
+size_t part_one_by_one(Row* list, size_t begin, size_t n, const Row* branch_of, Row* others,
                        size_t n_right) {
     for (size_t i = begin; i < n; ++i) {
         const Row row = list[i];
@@ -34,7 +34,7 @@ void divide_one_by_one(Row* list, size_t begin, size_t n, const Row* branch_of, 
         others[n_right] = row;
         n_right += branch_of[row];
     }
-    std::copy_n(others, n_right, list + n - n_right);
+    return n_right;
 }
 
 #if defined(__SSSE3__)
@@ -56,7 +56,7 @@ constexpr auto orders_of_rows() {
 template <size_t width>
 alignas(16) inline constexpr auto orders_of = orders_of_rows<width>();
 
-inline void divide_in_two(uint16_t* list, size_t n, const uint16_t* branch_of, uint16_t* others) {
+inline size_t part_in_two(uint16_t* list, size_t n, const uint16_t* branch_of, uint16_t* others) {
     size_t i = 0, n_right = 0;
     for (; i + divided_together <= n; i += divided_together) {
         size_t branches = 0;
@@ -72,7 +72,7 @@ inline void divide_in_two(uint16_t* list, size_t n, const uint16_t* branch_of, u
         _mm_storeu_si128(reinterpret_cast<__m128i*>(others + n_right), right_first);
         n_right += size_t(__builtin_popcountll(branches));
     }
-    divide_one_by_one(list, i, n, branch_of, others, n_right);
+    return part_one_by_one(list, i, n, branch_of, others, n_right);
 }
 
 // Rows are less than 32, and there are as many branches to be read.
@@ -111,10 +111,16 @@ inline void divide_in_two(uint8_t* list, size_t n, const uint8_t* branch_of, uin
 #else
 
 template <typename Row>
-void divide_in_two(Row* list, size_t n, const Row* branch_of, Row* others) {
-    divide_one_by_one(list, 0, n, branch_of, others, 0);
+size_t part_in_two(Row* list, size_t n, const Row* branch_of, Row* others) {
+    return part_one_by_one(list, 0, n, branch_of, others, 0);
 }
 
 #endif
+
+template <typename Row>
+void divide_in_two(Row* list, size_t n, const Row* branch_of, Row* others) {
+    const size_t n_right = part_in_two(list, n, branch_of, others);
+    std::copy_n(others, n_right, list + n - n_right);
+}
 
 }  // namespace branchwise
