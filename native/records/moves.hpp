@@ -351,6 +351,8 @@ class Mover {
         destination.next = written + destination.step;
     }
 
+    static constexpr std::ptrdiff_t looked_ahead = 24;  // entries
+
     // Two destinations in registers: in memory, one entry would wait for the one before it.
     void move_to_two(const Ranked* entry, const Ranked* last, ListDestination* out) const {
         Ranked* first = out[0].next;
@@ -358,13 +360,19 @@ class Mover {
         const size_t steps[2] = {out[0].step, out[1].step};
         const uint32_t* const sides = sides_.data();
         const Places<W, Target> packed = records_.places();
-        for (; entry < last; ++entry) {
-            const uint32_t to = sides[packed.position(*entry)];
+        const auto move_one = [&](const Ranked& one) {
+            const uint32_t to = sides[packed.position(one)];
             const bool is_second = to & second_side;
-            *(is_second ? second : first) = packed.moved_to(*entry, to & ~second_side);
+            *(is_second ? second : first) = packed.moved_to(one, to & ~second_side);
             first += is_second ? 0 : steps[0];
             second += is_second ? steps[1] : 0;
+        };
+        // Nothing can predict the branches, and what waits for a wrong one waits for memory, too.
+        for (; last - entry > looked_ahead; ++entry) {
+            __builtin_prefetch(&sides[packed.position(entry[looked_ahead])]);
+            move_one(*entry);
         }
+        for (; entry < last; ++entry) move_one(*entry);
         out[0].next = first;
         out[1].next = second;
     }

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "records/list_sums.hpp"
@@ -114,6 +115,9 @@ class ThresholdSearch {
         bool within;    // and between them
     };
 
+    template <typename Purity>
+    static constexpr bool is_gini = std::is_same<Purity, GiniPurity>::value;
+
     template <typename Logs>
     void find_by_entropy(const Logs& logs, size_t first, size_t last, const ThresholdBar& bar) {
         if (problem_.thresholds_by_ratio())
@@ -136,6 +140,8 @@ class ThresholdSearch {
             ++n_thresholds_;
             offer<Purity>(first, worth(purity, left_.data()));
         }
+        sides_have_weight_ =
+            classes_.size() == 2 && list_.steps(first) > 0 && list_.steps(last + 1) > 0;
         if (last - first > few_entries && classes_.size() <= most_classes) {
             if (values_)
                 bound_blocks<true>(purity, first, last);
@@ -158,6 +164,8 @@ class ThresholdSearch {
     // are looked at only if these come near the best.
     template <bool counts, typename Purity>
     void visit(const Purity& purity, size_t start, size_t end) {
+        if constexpr (is_gini<Purity>)
+            if (sides_have_weight_) return visit_by_gini<counts>(start, end);
         if constexpr (Purity::takes_long)
             if (classes_.size() == 2) return visit_of_two<counts>(purity, start, end);
         const List list = list_;
@@ -201,6 +209,36 @@ class ThresholdSearch {
             before = after;
             before_is_known = true;
         }
+    }
+
+    // The same of two classes by gini, of few entries: all of them at once take less than to find
+    // out which matter.
+    template <bool counts>
+    void visit_by_gini(size_t start, size_t end) {
+        const List list = list_;
+        const uint32_t second = classes_[1];
+        const size_t n = end - start;
+        Steps left[few_entries][2];
+        double a[few_entries], b[few_entries], kept[few_entries];
+        Steps at[2] = {left_[0], left_[1]};
+        for (size_t k = 0; k < n; ++k) {
+            const Steps added = list.steps(start + 1 + k);
+            const bool is_second = list.is_from(start + 1 + k, second);
+            at[0] += is_second ? 0 : added;
+            at[1] += is_second ? added : 0;
+            std::copy_n(at, 2, left[k]);
+            a[k] = double(at[0]);
+            b[k] = double(at[1]);
+        }
+        const double known[2] = {double(known_[0]), double(known_[1])};
+        gini_of_two(a, b, n, known, kept);
+        for (size_t k = 0; k < n; ++k) {
+            const double drop = whole_ - kept[k] * step_;
+            if (!may_be_reached<GiniPurity>(drop) || !differs(start + 1 + k)) continue;
+            std::copy_n(left[k], 2, left_.data());
+            offer<GiniPurity>(start + 1 + k, {drop, 0});
+        }
+        if (counts) count_different(start, end);
     }
 
     // The same of two classes, of few entries. A run that brings the left side nearer to the
@@ -338,7 +376,11 @@ class ThresholdSearch {
         const size_t n = classes_.size();
         bounds_.clear();
         starts_.clear();
-        if (n == 2) return bound_blocks_of_two<values>(purity, first, last);
+        if constexpr (is_gini<Purity>) {
+            if (sides_have_weight_) return bound_blocks_by_gini<values>(first, last);
+        } else {
+            if (n == 2) return bound_blocks_of_two<values>(purity, first, last);
+        }
         double known[most_classes], at[most_classes], kept[most_classes];
         double next[most_classes], next_kept[most_classes];
         Steps left[most_classes], within[most_classes];
@@ -372,6 +414,41 @@ class ThresholdSearch {
             std::copy_n(next, n, at);
             std::copy_n(next_kept, n, kept);
             of_left = of_next;
+        }
+    }
+
+    // The same of two classes by gini.
+    template <bool values>
+    void bound_blocks_by_gini(size_t first, size_t last) {
+        const size_t n = (last - first + block - 1) / block;
+        const auto end_of = [&](size_t b) { return std::min(first + b * block, last); };
+        starts_.resize(2 * (n + 1));
+        sides_.resize(5 * (n + 1));
+        double *const a = sides_.data(), *const b = a + (n + 1);
+        double *const at_ends = b + (n + 1), *const a_later = at_ends + (n + 1),
+                      *const b_later = a_later + (n + 1);
+        Steps* left = starts_.data();
+        std::copy_n(left_.data(), 2, left);
+        for (size_t k = 0; k <= n; ++k, left += 2) {
+            a[k] = double(left[0]);
+            b[k] = double(left[1]);
+            if (k == n) break;
+            add_up<values>(end_of(k), end_of(k + 1), left + 2);
+            for (size_t c = 0; c < 2; ++c) left[2 + c] += left[c];
+        }
+        const double known[2] = {double(known_[0]), double(known_[1])};
+        gini_of_two(a, b, n + 1, known, at_ends);
+        gini_of_two(a + 1, b, n, known, a_later);
+        gini_of_two(a, b + 1, n, known, b_later);
+        bounds_.resize(n);
+        for (size_t k = 0; k < n; ++k) {
+            const double least =
+                std::min(std::min(at_ends[k], at_ends[k + 1]), std::min(a_later[k], b_later[k]));
+            bounds_[k] = whole_ - least * step_;
+        }
+        for (size_t k = 1; k <= n; ++k) {
+            const Worth at_end{whole_ - at_ends[k] * step_, 0};
+            if (found_.is_better(at_end) && differs(end_of(k))) learn<GiniPurity>(at_end);
         }
     }
 
@@ -443,6 +520,16 @@ class ThresholdSearch {
         n_thresholds_ += different;
     }
 
+    // The thresholds after the entry `start` up to that after `end`; only whether there are some,
+    // unless it matters how many.
+    void count_different(size_t start, size_t end) {
+        if (!counts_) {
+            n_thresholds_ += list_.rank(start + 1) != list_.rank(end + 1);
+            return;
+        }
+        for (size_t i = start + 1; i <= end; ++i) n_thresholds_ += differs(i);
+    }
+
     const Problem& problem_;
     const Impurities& impurities_;
     const double step_;  // of weights
@@ -453,6 +540,7 @@ class ThresholdSearch {
     std::vector<uint32_t> classes_, slot_;     // and the place of each class among them
     double whole_ = 0, information_ = 0;
     size_t n_thresholds_ = 0;
+    bool sides_have_weight_ = false;  // of two classes, surely those of all thresholds
     ThresholdCandidates<Steps> found_;
     std::vector<Steps> known_, before_, left_, starts_;
     std::vector<double> sides_, bounds_;
