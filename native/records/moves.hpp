@@ -326,14 +326,12 @@ class Mover {
             if (children[b].arena) out[b] = {first_written(children[b]), 1};
         const Ranked* entry = records_.ranked(job, slot);
         const Ranked* const last = entry + job.n_ranked[slot];
-        const Places<W, Target> packed = records_.places();
         if (!part_places_.empty())
             move_parts(entry, last, children.size(), out.data());
         else if (all_in_two_)
             move_to_two(entry, last, out.data());
         else
-            for (; entry < last; ++entry)
-                put(places_[packed.position(*entry)], *entry, packed, out.data());
+            move_to_any(entry, last, out.data());
         for (size_t b = 0; b < children.size(); ++b) {
             if (!children[b].arena) continue;
             const Ranked* const begin = first_written(children[b]);
@@ -351,28 +349,37 @@ class Mover {
         destination.next = written + destination.step;
     }
 
-    static constexpr std::ptrdiff_t looked_ahead = 24;  // entries
+    // What entries ahead look up is fetched meanwhile: nothing predicts where it is, nor to which
+    // branch it sends an entry, and what waits for a wrong prediction would wait for memory, too.
+    template <typename Place, typename Move>
+    static void move_each(const Ranked* entry, const Ranked* last, const Place* places,
+                          const Places<W, Target>& packed, const Move& move) {
+        constexpr std::ptrdiff_t ahead = 24;
+        for (; last - entry > ahead; ++entry) {
+            __builtin_prefetch(&places[packed.position(entry[ahead])]);
+            move(*entry, places[packed.position(*entry)]);
+        }
+        for (; entry < last; ++entry) move(*entry, places[packed.position(*entry)]);
+    }
+
+    void move_to_any(const Ranked* entry, const Ranked* last, ListDestination* out) const {
+        const Places<W, Target> packed = records_.places();
+        move_each(entry, last, places_.data(), packed,
+                  [&](const Ranked& one, uint64_t to) { put(to, one, packed, out); });
+    }
 
     // Two destinations in registers: in memory, one entry would wait for the one before it.
     void move_to_two(const Ranked* entry, const Ranked* last, ListDestination* out) const {
         Ranked* first = out[0].next;
         Ranked* second = out[1].next;
         const size_t steps[2] = {out[0].step, out[1].step};
-        const uint32_t* const sides = sides_.data();
         const Places<W, Target> packed = records_.places();
-        const auto move_one = [&](const Ranked& one) {
-            const uint32_t to = sides[packed.position(one)];
+        move_each(entry, last, sides_.data(), packed, [&](const Ranked& one, uint32_t to) {
             const bool is_second = to & second_side;
             *(is_second ? second : first) = packed.moved_to(one, to & ~second_side);
             first += is_second ? 0 : steps[0];
             second += is_second ? steps[1] : 0;
-        };
-        // Nothing can predict the branches, and what waits for a wrong one waits for memory, too.
-        for (; last - entry > looked_ahead; ++entry) {
-            __builtin_prefetch(&sides[packed.position(entry[looked_ahead])]);
-            move_one(*entry);
-        }
-        for (; entry < last; ++entry) move_one(*entry);
+        });
         out[0].next = first;
         out[1].next = second;
     }

@@ -186,7 +186,17 @@ class Records {
             return Steps(1);
         }
         bool is_from(size_t i, uint32_t lowest) const { return label(i) >= lowest; }
-        static constexpr bool counts = false;
+        // How many entries have at least this class, where each counts once.
+        static constexpr bool counts = !weighted && !repeated;
+        static constexpr size_t most_counted = 4;
+        uint32_t count_from(size_t begin, size_t end, uint32_t lowest) const {
+            uint32_t n = 0;
+            if (places_.labelled())
+                for (size_t i = begin; i < end; ++i) n += places_.label(entry_[i]) >= lowest;
+            else
+                for (size_t i = begin; i < end; ++i) n += label(i) >= lowest;
+            return n;
+        }
         Steps share_steps(const Records& records, size_t i) const {
             if (!records.has_share()) return repeated ? steps(i) : Steps(1);
             return records.share_steps(labels_ - records.layout_.target + position(i) * size_);

@@ -120,10 +120,6 @@ struct EntropyPurity {
     double of_class(double left, double right) const {
         return logs.x_log2_x(left) + logs.x_log2_x(right);
     }
-    double of_sides(double, double, double, double, double left, double right, double kept_a,
-                    double kept_b) const {
-        return kept_a + kept_b - sizes(left, right);
-    }
 
     // The most that is kept between two thresholds. Sizes take at least what the tangent at the
     // first threshold says, and what a class keeps is a convex function of its weight, so it is

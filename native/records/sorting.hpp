@@ -164,13 +164,14 @@ class FewNumbers {
               std::vector<uint16_t>& ranks) {
         slots_.assign(n_slots, {0, none});
         keys_.clear();
-        ranks.resize(rows.size());
+        ranks.clear();
+        ranks.reserve(rows.size());  // not written, as most columns have more numbers
         // Unlike a sort, probing is slow if keys collide; who tries to make them do so is refused.
         size_t probes_left = 8 * rows.size() + n_slots;
-        for (size_t i = 0; i < rows.size(); ++i) {
-            const double number = numbers[rows[i]];
+        for (const uint32_t row : rows) {
+            const double number = numbers[row];
             if (std::isnan(number)) {
-                ranks[i] = none;
+                ranks.push_back(none);
                 continue;
             }
             const uint64_t key = key_of(number);
@@ -184,7 +185,7 @@ class FewNumbers {
                 slots_[at] = {key, uint16_t(keys_.size())};
                 keys_.push_back(key);
             }
-            ranks[i] = slots_[at].number;
+            ranks.push_back(slots_[at].number);
         }
         to_ranks(ranks);
         return true;

@@ -73,9 +73,6 @@ class ThresholdCandidates {
         return most + (ratio ? 0.0 : 4 * off_) >= keep_;
     }
 
-    // Whether a threshold takes away more than any so far.
-    bool is_better(const Worth& worth) const { return worth.drop > best_; }
-
     // A threshold: others that are worse by more than ties allow are of no use. By ratio, one that
     // may gain too little tells nothing.
     template <bool ratio>

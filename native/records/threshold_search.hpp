@@ -100,6 +100,7 @@ class ThresholdSearch {
   private:
     static constexpr bool weighted = Records<W>::weighted;
     static constexpr size_t block = 32;         // entries
+    static constexpr size_t group = 16;         // blocks
     static constexpr size_t few_entries = 96;   // up to so many are gone through one by one
     static constexpr size_t most_classes = 32;  // that blocks may have, which take memory
 
@@ -113,6 +114,13 @@ class ThresholdSearch {
         bool is_peak;   // the left side is farther from the shares of both classes than before
         bool at_end;    // whether there is a threshold after the last
         bool within;    // and between them
+    };
+
+    // Ends of blocks: weights of two classes on the left, in steps, and what is taken away by the
+    // threshold at an end, and with the weight of one class at the next.
+    struct Corners {
+        double a[group + 1], b[group + 1];
+        Worth at_end[group + 1], a_later[group], b_later[group];
     };
 
     template <typename Purity>
@@ -370,125 +378,128 @@ class ThresholdSearch {
     }
 
     // The most that a threshold within each block is good for, the one after its last entry
-    // included. Blocks are left in starts_, with the class weights before them.
+    // included: first of groups of blocks, then of the blocks of those that may be reached.
+    // starts_ has the class weights before each.
     template <bool values, typename Purity>
     void bound_blocks(const Purity& purity, size_t first, size_t last) {
-        const size_t n = classes_.size();
-        bounds_.clear();
-        starts_.clear();
-        if constexpr (is_gini<Purity>) {
-            if (sides_have_weight_) return bound_blocks_by_gini<values>(first, last);
-        } else {
-            if (n == 2) return bound_blocks_of_two<values>(purity, first, last);
-        }
-        double known[most_classes], at[most_classes], kept[most_classes];
-        double next[most_classes], next_kept[most_classes];
-        Steps left[most_classes], within[most_classes];
-        double total = 0, of_left = 0;
-        for (size_t c = 0; c < n; ++c) {
-            left[c] = left_[c];
-            known[c] = double(known_[c]) * step_;
-            at[c] = double(left[c]) * step_;
-            kept[c] = purity.of_class(at[c], known[c] - at[c]);
-            total += known[c];
-            of_left += at[c];
-        }
-        double before = information(purity, of_left, total - of_left);
-        for (size_t start = first; start < last; start += block) {
-            const size_t end = std::min(start + block, last);
-            add_up<values>(start, end, within);
-            starts_.insert(starts_.end(), left, left + n);
-            double of_next = 0;
-            for (size_t c = 0; c < n; ++c) {
-                left[c] += within[c];
-                next[c] = double(left[c]) * step_;
-                next_kept[c] = purity.of_class(next[c], known[c] - next[c]);
-                of_next += next[c];
-            }
-            const BlockEnds ends{at, next, kept, next_kept, known, n, of_left, of_next, total};
-            const double after = information(purity, of_next, total - of_next);
-            bounds_.push_back(
-                most<Purity>({whole_ + purity.most_between(ends), std::min(before, after)}));
-            if (differs(end)) learn<Purity>({whole_ + purity.at_next(ends), after});
-            before = after;
-            std::copy_n(next, n, at);
-            std::copy_n(next_kept, n, kept);
-            of_left = of_next;
-        }
-    }
-
-    // The same of two classes by gini.
-    template <bool values>
-    void bound_blocks_by_gini(size_t first, size_t last) {
-        const size_t n = (last - first + block - 1) / block;
+        const size_t width = classes_.size(), n = (last - first + block - 1) / block;
         const auto end_of = [&](size_t b) { return std::min(first + b * block, last); };
-        starts_.resize(2 * (n + 1));
-        sides_.resize(5 * (n + 1));
-        double *const a = sides_.data(), *const b = a + (n + 1);
-        double *const at_ends = b + (n + 1), *const a_later = at_ends + (n + 1),
-                      *const b_later = a_later + (n + 1);
+        starts_.resize(width * (n + 1));
         Steps* left = starts_.data();
-        std::copy_n(left_.data(), 2, left);
-        for (size_t k = 0; k <= n; ++k, left += 2) {
-            a[k] = double(left[0]);
-            b[k] = double(left[1]);
-            if (k == n) break;
-            add_up<values>(end_of(k), end_of(k + 1), left + 2);
-            for (size_t c = 0; c < 2; ++c) left[2 + c] += left[c];
+        std::copy_n(left_.data(), width, left);
+        for (size_t b = 0; b < n; ++b, left += width) {
+            add_up<values>(end_of(b), end_of(b + 1), left + width);
+            for (size_t c = 0; c < width; ++c) left[width + c] += left[c];
         }
-        const double known[2] = {double(known_[0]), double(known_[1])};
-        gini_of_two(a, b, n + 1, known, at_ends);
-        gini_of_two(a + 1, b, n, known, a_later);
-        gini_of_two(a, b + 1, n, known, b_later);
-        bounds_.resize(n);
-        for (size_t k = 0; k < n; ++k) {
-            const double least =
-                std::min(std::min(at_ends[k], at_ends[k + 1]), std::min(a_later[k], b_later[k]));
-            bounds_[k] = whole_ - least * step_;
-        }
-        for (size_t k = 1; k <= n; ++k) {
-            const Worth at_end{whole_ - at_ends[k] * step_, 0};
-            if (found_.is_better(at_end) && differs(end_of(k))) learn<GiniPurity>(at_end);
+        bounds_.assign(n, -std::numeric_limits<double>::infinity());
+        for (size_t begin = 0; begin < n; begin += group * group) {
+            const size_t end = std::min(begin + group * group, n);
+            double of_group[group];
+            bound_between(purity, begin, end, group, end_of, of_group);
+            for (size_t b = begin, g = 0; b < end; b += group, ++g)
+                if (may_be_reached<Purity>(of_group[g]))
+                    bound_between(purity, b, std::min(b + group, end), 1, end_of, &bounds_[b]);
         }
     }
 
-    // The same of two classes: corners share what each class keeps on both sides.
-    template <bool values, typename Purity>
-    void bound_blocks_of_two(const Purity& purity, size_t first, size_t last) {
+    // Bounds of the thresholds from one end of a block to another, some blocks apart; at most
+    // `group` of them.
+    template <typename Purity, typename EndOf>
+    void bound_between(const Purity& purity, size_t begin, size_t end, size_t apart,
+                       const EndOf& end_of, double* bounds) {
+        size_t at[group + 1], n = 0;
+        for (size_t b = begin; b < end; b += apart) at[n++] = b;
+        at[n] = end;
+        Worth worth[group + 1];
+        if (is_gini<Purity> ? sides_have_weight_ : classes_.size() == 2)
+            bound_of_two(purity, at, n, bounds, worth);
+        else
+            bound_of_many(purity, at, n, bounds, worth);
+        for (size_t k = 1; k <= n; ++k)
+            if (differs(end_of(at[k]))) learn<Purity>(worth[k]);
+    }
+
+    template <typename Purity>
+    void bound_of_many(const Purity& purity, const size_t* at, size_t n, double* bounds,
+                       Worth* worth) const {
+        const size_t width = classes_.size();
+        double known[most_classes], sides[2][most_classes], kept[2][most_classes], left[2] = {};
+        double total = 0, before = 0;
+        for (size_t c = 0; c < width; ++c) total += known[c] = double(known_[c]) * step_;
+        for (size_t k = 0; k <= n; ++k) {
+            const size_t now = k % 2, earlier = 1 - now;
+            left[now] = 0;
+            for (size_t c = 0; c < width; ++c) {
+                sides[now][c] = double(starts_[at[k] * width + c]) * step_;
+                kept[now][c] = purity.of_class(sides[now][c], known[c] - sides[now][c]);
+                left[now] += sides[now][c];
+            }
+            const double after = information(purity, left[now], total - left[now]);
+            if (k) {
+                const BlockEnds ends{sides[earlier], sides[now],    kept[earlier], kept[now], known,
+                                     width,          left[earlier], left[now],     total};
+                bounds[k - 1] =
+                    most<Purity>({whole_ + purity.most_between(ends), std::min(before, after)});
+                worth[k] = {whole_ + purity.at_next(ends), after};
+            }
+            before = after;
+        }
+    }
+
+    // The same of two classes.
+    template <typename Purity>
+    void bound_of_two(const Purity& purity, const size_t* at, size_t n, double* bounds,
+                      Worth* worth) const {
+        Corners corners;
+        for (size_t k = 0; k <= n; ++k) {
+            corners.a[k] = double(starts_[2 * at[k]]);
+            corners.b[k] = double(starts_[2 * at[k] + 1]);
+        }
+        evaluate(purity, corners, n);
+        std::copy_n(corners.at_end, n + 1, worth);
+        for (size_t k = 0; k < n; ++k)
+            bounds[k] = std::max(
+                std::max(most<Purity>(worth[k]), most<Purity>(worth[k + 1])),
+                std::max(most<Purity>(corners.a_later[k]), most<Purity>(corners.b_later[k])));
+    }
+
+    // What the thresholds at n + 1 ends take away, and what those would that have the weight of one
+    // class at an end, and that of the other at the next.
+    void evaluate(const GiniPurity&, Corners& corners, size_t n) const {
+        const double *const a = corners.a, *const b = corners.b;
+        find_gini(a, b, n + 1, corners.at_end);
+        find_gini(a + 1, b, n, corners.a_later);
+        find_gini(a, b + 1, n, corners.b_later);
+    }
+
+    template <typename Purity>
+    void evaluate(const Purity& purity, Corners& corners, size_t n) const {
         const double known[2] = {double(known_[0]) * step_, double(known_[1]) * step_};
         const double total = known[0] + known[1];
-        Steps left[2] = {left_[0], left_[1]}, within[2] = {};
-        double at[2] = {double(left[0]) * step_, double(left[1]) * step_};
-        double kept[2] = {purity.of_class(at[0], known[0] - at[0]),
-                          purity.of_class(at[1], known[1] - at[1])};
-        double before = most<Purity>(worth(purity, left));
-        for (size_t start = first; start < last; start += block) {
-            const size_t end = std::min(start + block, last);
-            add_up<values>(start, end, within);
-            starts_.insert(starts_.end(), left, left + 2);
-            double next[2], next_kept[2];
-            for (size_t c = 0; c < 2; ++c) {
-                left[c] += within[c];
-                next[c] = double(left[c]) * step_;
-                next_kept[c] = purity.of_class(next[c], known[c] - next[c]);
-            }
-            const auto corner = [&](double a, double b, double kept_a, double kept_b) {
-                const double of_left = a + b, of_right = total - of_left;
-                return Worth{whole_ + purity.of_sides(a, b, known[0] - a, known[1] - b, of_left,
-                                                      of_right, kept_a, kept_b),
-                             information(purity, of_left, of_right)};
-            };
-            const double mixed =
-                std::max(most<Purity>(corner(next[0], at[1], next_kept[0], kept[1])),
-                         most<Purity>(corner(at[0], next[1], kept[0], next_kept[1])));
-            const Worth at_end = corner(next[0], next[1], next_kept[0], next_kept[1]);
-            const double after = most<Purity>(at_end);
-            bounds_.push_back(std::max(std::max(before, after), mixed));
-            before = after;
-            std::copy_n(next, 2, at);
-            std::copy_n(next_kept, 2, kept);
-            if (differs(end)) learn<Purity>(at_end);
+        double a[group + 1], b[group + 1], kept_a[group + 1], kept_b[group + 1];
+        for (size_t k = 0; k <= n; ++k) {
+            a[k] = corners.a[k] * step_;
+            b[k] = corners.b[k] * step_;
+            kept_a[k] = purity.of_class(a[k], known[0] - a[k]);
+            kept_b[k] = purity.of_class(b[k], known[1] - b[k]);
         }
+        const auto corner = [&](size_t i, size_t j) {
+            const double of_left = a[i] + b[j], of_right = total - of_left;
+            return Worth{whole_ + kept_a[i] + kept_b[j] - purity.sizes(of_left, of_right),
+                         information(purity, of_left, of_right)};
+        };
+        for (size_t k = 0; k <= n; ++k) corners.at_end[k] = corner(k, k);
+        for (size_t k = 0; k < n; ++k) {
+            corners.a_later[k] = corner(k + 1, k);
+            corners.b_later[k] = corner(k, k + 1);
+        }
+    }
+
+    void find_gini(const double* a, const double* b, size_t n, Worth* found) const {
+        const double known[2] = {double(known_[0]), double(known_[1])};
+        double kept[group + 1];
+        gini_of_two(a, b, n, known, kept);
+        for (size_t k = 0; k < n; ++k) found[k] = {whole_ - kept[k] * step_, 0};
     }
 
     template <typename Purity>

@@ -177,7 +177,7 @@ def test_same_tree_of_long_lists(part, monkeypatch):
     """So long that thresholds are passed over in blocks."""
     for seed in range(part, 320, 20):
         rng = np.random.default_rng(seed)
-        n = int(rng.choice([98, 130, 400, 1500]))
+        n = int(rng.choice([98, 130, 400, 1500, 9000]))
         n_classes = int(rng.choice([2, 2, 3, 4, 6, 12, 40]))
         labels = rng.integers(0, n_classes, n).astype(np.intp)
         columns, cells = numbers(rng, n, labels, float(rng.choice([0.0, 0.05])))

@@ -423,13 +423,13 @@ def _check_undeclared(column: Column, raw: Coded) -> None:
 def _downcast(column: Column, codes: NDArray[np.integer[Any]]) -> NDArray[Any]:
     """Store codes in the column's own type, with -1 as the missing code."""
     dtype = column.code_dtype
+    # Codes are only read: a view of the user's array will do where the type fits.
+    as_they_are = codes.dtype.itemsize == dtype.itemsize == 1
+    unsigned = codes.view(dtype) if as_they_are else codes.astype(dtype)
     if codes.min(initial=0) >= 0:
-        # Codes are only read: a view of the user's array will do where the type fits.
-        as_they_are = codes.dtype.itemsize == dtype.itemsize == 1
-        return codes.view(dtype) if as_they_are else codes.astype(dtype)
-    narrower = codes.astype(dtype)
-    narrower[codes < 0] = column.missing_code
-    return narrower
+        return unsigned
+    # -1 has become the highest code of the type, which is more than any in use.
+    return np.minimum(unsigned, dtype.type(column.missing_code))
 
 
 def _translate(column: Column, raw: Coded) -> NDArray[Any]:
