@@ -1,11 +1,12 @@
-"""Compare the accuracy of forests on the shared sets and their folds.
+"""Compare the accuracy of forests on the shared sets and their folds, or on others.
 
     python benchmarks/forests_accuracy.py [--shared ../shared] [--method NAME ...]
-                                          [--set TEXT ...] [--half HALF] [--seeds 1]
-                                          [--output FILE]
+                                          [--kind shared|others] [--set TEXT ...]
+                                          [--half HALF] [--seeds 1] [--output FILE]
 
 100 trees each, one thread. Peers are scikit-learn's forest, whose categories are
-columns of 0 and 1, and LightGBM where it is installed. Defaults are chosen by the sets
+columns of 0 and 1, and LightGBM where it is installed. The others are the sets of
+``accuracy.py`` that are not shared: five folds, once. Defaults are chosen by the sets
 of the choosing half (``accuracy_sets.half``) only, and confirmed by the others.
 """
 
@@ -129,6 +130,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--shared", type=Path, default=ROOT.parent / "shared")
     parser.add_argument("--method", action="append", choices=METHODS)
+    parser.add_argument("--kind", choices=["shared", "others"], default="shared")
     parser.add_argument("--set", action="append", metavar="TEXT")
     parser.add_argument("--half", choices=HALVES)
     parser.add_argument("--seeds", type=int, default=1)
@@ -139,8 +141,10 @@ def main() -> None:
         print("(LightGBM is not installed)")
         methods.remove("LightGBM")
     found: dict[str, dict[str, Any]] = {}
-    for data in sets(options.shared, 1, 10, LEAST_ROWS):
-        if data.kind != "shared" or data.name == LEFT_OUT:
+    for data in sets(options.shared, 1, 5, LEAST_ROWS):
+        if (data.kind == "shared") != (options.kind == "shared"):
+            continue
+        if data.name == LEFT_OUT:
             continue
         if options.half not in (None, data.half):
             continue
