@@ -407,14 +407,9 @@ def csv_call(rng: np.random.Generator) -> Call:
     }
 
 
-def hash_call(rng: np.random.Generator) -> Call:
-    """Return a call that samples memory."""
-    return "sampled_hash", {"buffers": some_memory(rng)}
-
-
-def same_call(rng: np.random.Generator) -> Call:
-    """Return a call that compares memory."""
-    return "same_bytes", {"one": some_memory(rng), "other": some_memory(rng)}
+def fingerprint_call(rng: np.random.Generator) -> Call:
+    """Return a call that compares memory with a copy of it."""
+    return "Fingerprint", {"arrays": some_memory(rng)}
 
 
 def some_memory(rng: np.random.Generator) -> list[np.ndarray]:
@@ -482,8 +477,7 @@ MAKERS = (
     *MAKERS,
     cells_call,
     csv_call,
-    hash_call,
-    same_call,
+    fingerprint_call,
     grow_call,
     prune_call,
     prune_call,
@@ -565,6 +559,12 @@ def try_one(seed: int, number: int) -> str:
 
 def called(function: str, given: dict[str, Any]) -> Any:
     """Call a function of the extension, or a method of a walk."""
+    if function == "Fingerprint":
+        fingerprint = _native.Fingerprint(**given)
+        copy = fingerprint.copied()
+        if not copy.equals(fingerprint) or copy.sampled() != fingerprint.sampled():
+            raise AssertionError("a copy differs")
+        return None
     if function == "ChosenRules":
         step = {name: given[name] for name in ("rule", "comes")}
         made = {name: value for name, value in given.items() if name not in step}

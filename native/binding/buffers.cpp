@@ -1,9 +1,11 @@
-// The border of memory that is compared: buffers of tables that may have been seen before.
+// The border of memory that is compared: arrays of tables that may have been seen before.
 
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <memory>
 #include <vector>
 
 #include "binding/arguments.hpp"
@@ -12,58 +14,142 @@ using namespace branchwise;
 
 namespace {
 
-using Bytes = Span<const uint8_t>;
+// One word of so many bytes is sampled: folds of a table differ in some of its rows only, and
+// columns may share a buffer.
+constexpr size_t bytes_of_sample = 1024, fewest_samples = 16, most_samples = 1024;
+constexpr int64_t absent = -1;  // instead of the size of a buffer that is not there
 
-// The bytes of every buffer, whatever they stand for.
-std::vector<Bytes> read_bytes(Arrays& arrays, const nb::list& buffers, const char* name) {
-    std::vector<Bytes> bytes;
-    for (nb::handle buffer : items_of(buffers)) {
-        const Py_buffer& view = arrays.view(buffer, item(name, bytes.size()));
-        bytes.emplace_back(static_cast<const uint8_t*>(view.buf), size_t(view.len));
+// The bytes of arrays, or a copy of them: NumPy's, and texts of Arrow in chunks. It holds the
+// buffers of arrays, which are not freed before it is.
+class Fingerprint {
+  public:
+    explicit Fingerprint(const nb::list& arrays) {
+        for (nb::handle array : items_of(arrays)) {
+            if (PyObject_CheckBuffer(array.ptr()))
+                add_buffer(array);
+            else
+                add_chunks(array);
+        }
     }
-    return bytes;
-}
 
-constexpr size_t samples = 16;
+    size_t n_bytes() const {
+        size_t sum = 0;
+        for (const Bytes& buffer : buffers_) sum += buffer.size();
+        return sum;
+    }
 
-// Words at even distances, from the first to the last.
-uint64_t mix_in(uint64_t hash, const Bytes& bytes) {
-    const auto mix = [&](uint64_t word) {
-        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
-        hash ^= hash >> 29;
-    };
-    mix(bytes.size());
-    if (bytes.size() < samples * sizeof(uint64_t)) {
-        for (uint8_t byte : bytes) mix(byte);
+    // A hash of the layout and of some bytes of every buffer.
+    uint64_t sampled() const {
+        uint64_t hash = 0;
+        for (int64_t number : layout_) mix(hash, uint64_t(number));
+        for (const Bytes& buffer : buffers_) mix_in(hash, buffer);
         return hash;
     }
-    const size_t last = bytes.size() - sizeof(uint64_t);
-    for (size_t k = 0; k < samples; ++k) {
-        uint64_t word;
-        std::memcpy(&word, bytes.data() + last / (samples - 1) * k, sizeof word);
-        mix(word);
+
+    Fingerprint* copied() const {
+        std::unique_ptr<Fingerprint> copy(new Fingerprint());
+        copy->own_.reset(new uint8_t[n_bytes()]);
+        copy->layout_ = layout_;
+        uint8_t* to = copy->own_.get();
+        for (const Bytes& buffer : buffers_) {
+            if (buffer.size()) std::memcpy(to, buffer.data(), buffer.size());
+            copy->buffers_.emplace_back(to, buffer.size());
+            to += buffer.size();
+        }
+        return copy.release();
     }
-    return hash;
-}
 
-uint64_t sampled_hash(const nb::list& buffers) {
-    Arrays arrays;
-    uint64_t hash = 0;
-    for (const Bytes& bytes : read_bytes(arrays, buffers, "buffers")) hash = mix_in(hash, bytes);
-    return hash;
-}
+    bool equals(const Fingerprint& other) const {
+        return layout_ == other.layout_ &&
+               std::equal(buffers_.begin(), buffers_.end(), other.buffers_.begin(),
+                          other.buffers_.end(), [](const Bytes& x, const Bytes& y) {
+                              return x.size() == y.size() &&
+                                     (!x.size() || !std::memcmp(x.data(), y.data(), x.size()));
+                          });
+    }
 
-bool same_bytes(const nb::list& one, const nb::list& other) {
-    Arrays arrays;
-    const auto a = read_bytes(arrays, one, "one"), b = read_bytes(arrays, other, "other");
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Bytes& x, const Bytes& y) {
-        return x.size() == y.size() && (!x.size() || !std::memcmp(x.data(), y.data(), x.size()));
-    });
-}
+  private:
+    using Bytes = Span<const uint8_t>;
+
+    struct Held {
+        explicit Held(nb::handle buffer) {
+            if (!PyObject_GetBuffer(buffer.ptr(), &view, PyBUF_SIMPLE)) return;
+            PyErr_Clear();
+            refuse_type("arrays must have their bytes side by side");
+        }
+        ~Held() { PyBuffer_Release(&view); }
+        Held(const Held&) = delete;
+        Held& operator=(const Held&) = delete;
+
+        Py_buffer view;
+    };
+
+    Fingerprint() = default;
+
+    void add_buffer(nb::handle buffer) {
+        held_.emplace_back(buffer);
+        const Py_buffer& view = held_.back().view;
+        layout_.push_back(int64_t(view.len));
+        buffers_.emplace_back(static_cast<const uint8_t*>(view.buf), size_t(view.len));
+    }
+
+    void add_chunks(nb::handle array) {
+        if (!nb::hasattr(array, "num_chunks"))
+            refuse_type("arrays must be buffers or chunked arrays of Arrow");
+        const auto n_chunks = nb::cast<size_t>(array.attr("num_chunks"));
+        layout_.push_back(int64_t(n_chunks));
+        for (size_t k = 0; k < n_chunks; ++k) add_chunk(array.attr("chunk")(k));
+    }
+
+    void add_chunk(nb::handle chunk) {
+        layout_.push_back(nb::cast<int64_t>(chunk.attr("offset")));
+        layout_.push_back(int64_t(nb::len(chunk)));
+        // Nothing depends on the first buffer, bits, of chunks without missing values.
+        bool counts = nb::cast<int64_t>(chunk.attr("null_count")) > 0;
+        const nb::object buffers = chunk.attr("buffers")();
+        for (nb::handle buffer : items_of(nb::cast<nb::list>(buffers))) {
+            if (counts && !buffer.is_none())
+                add_buffer(buffer);
+            else
+                layout_.push_back(absent);
+            counts = true;
+        }
+    }
+
+    static void mix(uint64_t& hash, uint64_t word) {
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+
+    // Words at even distances, from the first to the last.
+    static void mix_in(uint64_t& hash, const Bytes& bytes) {
+        const size_t samples =
+            std::clamp(bytes.size() / bytes_of_sample, fewest_samples, most_samples);
+        if (bytes.size() < samples * sizeof(uint64_t)) {
+            for (uint8_t byte : bytes) mix(hash, byte);
+            return;
+        }
+        const size_t last = bytes.size() - sizeof(uint64_t);
+        for (size_t k = 0; k < samples; ++k) {
+            uint64_t word;
+            std::memcpy(&word, bytes.data() + last / (samples - 1) * k, sizeof word);
+            mix(hash, word);
+        }
+    }
+
+    std::deque<Held> held_;  // it moves none of them
+    std::unique_ptr<uint8_t[]> own_;
+    std::vector<int64_t> layout_;
+    std::vector<Bytes> buffers_;
+};
 
 }  // namespace
 
 void bind_buffers(nb::module_& m) {
-    m.def("sampled_hash", &sampled_hash, nb::arg("buffers"));
-    m.def("same_bytes", &same_bytes, nb::arg("one"), nb::arg("other"));
+    nb::class_<Fingerprint>(m, "Fingerprint")
+        .def(nb::init<const nb::list&>(), nb::arg("arrays"))
+        .def_prop_ro("n_bytes", &Fingerprint::n_bytes)
+        .def("sampled", &Fingerprint::sampled)
+        .def("copied", &Fingerprint::copied, nb::rv_policy::take_ownership)
+        .def("equals", &Fingerprint::equals, nb::arg("other"));
 }

@@ -9,12 +9,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from functools import cache
-from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from branchwise.data.conventions.declared_columns import with_orders
-from branchwise.data.descriptions import Metadata
+from branchwise.data.descriptions import grown_now
 from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.base import (
     MAX_EXACT,
@@ -31,7 +30,7 @@ from branchwise.model import Model
 from branchwise.recipe import ID3, Recipe
 from branchwise.recipe.parameters import ALPHA_RULES
 from branchwise.threads import n_threads
-from branchwise.train.train import check_costs, grown, task_of
+from branchwise.train.train import check_costs, grown, settings_of
 from branchwise.tree.tree import Tree
 
 if TYPE_CHECKING:
@@ -173,6 +172,7 @@ def fit_tree(
         max_exact=max_exact,
         n_jobs=n_jobs,
         date_features=date_features,
+        settings=settings_of(recipe),
     )
     by_costs = recipe.costs_in == "growth"
     if by_costs:
@@ -190,9 +190,8 @@ def fit_tree(
             _check_in_memory(data_source, recipe, validation_fraction)
             if named:
                 check_columns(task, data_source.label, data_source.names)
-            plan = data_source.learn(task_of(recipe, task))
-            schema = plan.schema
-            recipe = with_class_costs(recipe, costs, schema.classes)
+            plan = data_source.learn(task)
+            recipe = with_class_costs(recipe, costs, plan.schema.classes)
             given = aside, validation_fraction, progress
             if by_costs:
                 weighted = not (sample_weight is class_weight is priors is None)
@@ -205,7 +204,9 @@ def fit_tree(
                 )
         if aside is not None:
             tree = _pruned(tree, plan, recipe, aside)
-    schema = named_schema(schema, target, target_name)
+    schema = plan.model_schema
+    if named or target_name is not None:
+        schema = named_schema(schema, target, target_name)
     model = labelled(Model(schema, tree, recipe), labels)
     if on_finding is not not_wanted:
         found = _findings_of(model, data_source, totals_of)
@@ -227,8 +228,12 @@ def new_task(
     max_exact: int | None = None,
     n_jobs: int | None = None,
     date_features: Mapping[str, Sequence[str] | str] | None = None,
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Task:
-    """Return what is to be learnt, by the parameters of :func:`fit_tree`."""
+    """Return what is to be learnt, by the parameters of :func:`fit_tree`.
+
+    ``settings`` are those of a recipe.
+    """
     if isinstance(ignore, str):
         raise ParameterError(
             f"ignore must be a list of names of columns. Got {ignore!r}; put it in a "
@@ -246,6 +251,7 @@ def new_task(
         max_exact=MAX_EXACT if max_exact is None else max_exact,
         threads=n_threads(n_jobs),
         date_features=features_of(date_features, ignore),
+        **settings,
     )
 
 
@@ -322,13 +328,6 @@ def warn_of(found: Sequence[FitFinding], stacklevel: int) -> None:
     """Give each finding about a tree as a warning."""
     for finding in found:
         warnings.warn(str(finding), FitWarning, stacklevel=stacklevel)
-
-
-@cache
-def grown_now() -> Metadata:
-    """Return the metadata of a model that this version of branchwise has grown."""
-    # The package imports this module, and is there once it is used.
-    return Metadata(branchwise=import_module("branchwise").__version__)
 
 
 def check_possible(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -25,7 +25,7 @@ from branchwise.data.encoded_table import (
     LRUCache,
     n_bytes,
 )
-from branchwise.data.series import column_arrays, is_arrow_text, is_of_pandas
+from branchwise.data.series import is_arrow_text, is_of_pandas, stored_arrays
 from branchwise.data.target import learn_target
 from branchwise.errors import DataError, ParameterError
 from branchwise.native import available, extension
@@ -41,43 +41,82 @@ _LARGE = 1 << 26
 _FEW = 64
 #: How many fingerprints are remembered.
 _FINGERPRINTS = 1024
-_SAMPLES = 256
+#: Of each buffer so many bytes are sampled at least, and one of so many.
+_SAMPLES, _STEP = 256, 125
+#: The types of Arrow whose buffers are all that there is.
+_TEXTS = {"string", "large_string"}
 _CONSTANT = {str, int, float, bool, type(None)}
 _LOCK = fork_safe_lock()
 
 
 class _Fingerprint:
-    """Memory of a table or a column: a description, buffers, cells that are objects."""
+    """The bytes of arrays, or a copy of them, as the extension has them."""
 
-    __slots__ = ("buffers", "description", "objects")
-
-    def __init__(self, *description: Hashable) -> None:
-        self.description: list[Hashable] = [*description]
-        self.buffers: list[Any] = []
-        self.objects: list[NDArray[Any]] = []
+    def __init__(self, arrays: list[Any]) -> None:
+        self._layout: list[int] = []
+        self._buffers: list[Any] = []
+        for array in arrays:
+            if isinstance(array, np.ndarray):
+                self._add_buffer(array)
+            else:
+                self._add_chunks(array)
 
     @property
     def n_bytes(self) -> int:
-        """The size of the buffers."""
-        return sum(buffer.size for buffer in self.buffers)
+        """The size of all buffers."""
+        return sum(buffer.size for buffer in self._buffers)
 
     def sampled(self) -> Hashable:
-        """Return a hash of sampled bytes, which differs for nearly all other tables."""
-        return (*self.description, _sampled(self.buffers))
+        """Return a hash of the layout and of some bytes of every buffer."""
+        checks = [*self._layout]
+        for buffer in self._buffers:
+            cells = np.frombuffer(buffer, np.uint8)
+            step = max(1, min(len(cells) // _SAMPLES, _STEP))
+            checks.append(crc32(cells[::step].tobytes()))
+        return tuple(checks)
+
+    def copied(self) -> _Fingerprint:
+        """Return a copy of the bytes, which does not change."""
+        copy = _Fingerprint([])
+        copy._layout = [*self._layout]
+        copy._buffers = [_buffer(buffer.to_pybytes()) for buffer in self._buffers]
+        return copy
+
+    def equals(self, other: _Fingerprint) -> bool:
+        """Whether all bytes are the same."""
+        return self._layout == other._layout and self._buffers == other._buffers
+
+    def _add_buffer(self, array: Any) -> None:
+        buffer = _buffer(array)
+        self._layout.append(buffer.size)
+        self._buffers.append(buffer)
+
+    def _add_chunks(self, array: Any) -> None:
+        self._layout.append(array.num_chunks)
+        for chunk in array.chunks:
+            self._layout += chunk.offset, len(chunk)
+            # Nothing depends on the first buffer of chunks without missing values.
+            counts = chunk.null_count > 0
+            for buffer in chunk.buffers():
+                if counts and buffer is not None:
+                    self._add_buffer(buffer)
+                else:
+                    self._layout.append(-1)
+                counts = True
+
+
+def _buffer(array: Any) -> Any:
+    import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
+
+    return pa.py_buffer(array)
 
 
 class _Known(NamedTuple):
-    """A cached object, and the memory that it was read from."""
+    """A cached object, and a copy of the memory that it was read from."""
 
-    buffers: list[Any]
+    fingerprint: Any
     objects: tuple[NDArray[Any], ...]
     read: EncodedTable | EncodedLabels
-
-    def is_(self, fingerprint: _Fingerprint) -> bool:
-        """Whether a fingerprint with the same description has the same cells."""
-        if available():
-            return bool(extension().same_bytes(self.buffers, fingerprint.buffers))
-        return all(map(_equal, self.buffers, fingerprint.buffers))
 
 
 class Fingerprints:
@@ -108,21 +147,28 @@ class Fingerprints:
         read: Callable[[object], EncodedTable | EncodedLabels | None],
     ) -> object:
         """Return what was read from the same memory before, else what is given."""
-        fingerprint = _fingerprint(given, n_dimensions) if self._is_on() else None
-        if fingerprint is None:
+        stored = _stored(given, n_dimensions) if self._is_on() else None
+        if stored is None:
             return given
-        key = fingerprint.sampled()
+        description, arrays = stored
+        fingerprint = (
+            extension().Fingerprint(arrays) if available() else _Fingerprint(arrays)
+        )
+        key = (*description, fingerprint.sampled())
         known = self.store.get(key)
-        if isinstance(known, _Known) and known.is_(fingerprint):
+        if isinstance(known, _Known) and known.fingerprint.equals(fingerprint):
             return known.read
-        if not self._again(key) or not all(map(_lasting, fingerprint.objects)):
+        if fingerprint.n_bytes > _LARGE or not self._again(key):
+            return given
+        objects = [cells for cells in arrays if getattr(cells, "dtype", None) == "O"]
+        if not all(map(_lasting, objects)):
             return given
         kept = read(given)
         if kept is None:
             return given
         # The copies keep the objects alive, so that their addresses are not reused.
-        objects = tuple(cells.copy() for cells in fingerprint.objects)
-        entry = _Known([*map(_copied, fingerprint.buffers)], objects, kept)
+        alive = tuple(cells.copy() for cells in objects)
+        entry = _Known(fingerprint.copied(), alive, kept)
         self.store.put(key, entry, n_bytes(kept) + fingerprint.n_bytes)
         return kept
 
@@ -141,9 +187,9 @@ class Fingerprints:
             return again
 
 
-def _fingerprint(given: Any, n_dimensions: int) -> _Fingerprint | None:
-    """Return the fingerprint of a table or of labels, which have one dimension; None
-    for unsupported types and few rows.
+def _stored(given: Any, n_dimensions: int) -> tuple[list[Hashable], list[Any]] | None:
+    """Return a description and the arrays of a table or of labels, which have one
+    dimension; None for unsupported types and few rows.
     """  # noqa: D205
     is_table = n_dimensions == 2
     # An attribute of the type: that of the frame would build a series of dtypes.
@@ -153,25 +199,24 @@ def _fingerprint(given: Any, n_dimensions: int) -> _Fingerprint | None:
         return None
     if given.ndim != n_dimensions or len(given) < _FEW:
         return None
+    description: list[Hashable]
     if is_table and is_pandas:
-        names = _names_of(given.columns)
-        return _fingerprint_of("frame", names, column_arrays(given))
-    if is_table:
-        return _fingerprint_of("array", None, [given])
-    # Trees keep the name of a series.
-    name, cells = (given.name, given.array) if is_pandas else (None, given)
-    return _fingerprint_of("labels", _typed(name), [cells])
-
-
-def _fingerprint_of(
-    kind: str, names: Hashable, columns: Iterable[Any]
-) -> _Fingerprint | None:
-    """Return the fingerprint of columns; None if one is unsupported or too large."""
-    fingerprint = _Fingerprint(kind, names)
-    for cells in columns:
-        if not _add_memory(cells, fingerprint):
+        description = ["frame", _names_of(given.columns)]
+        found = stored_arrays(given)
+    elif is_table:
+        description, found = ["array"], [((), given)]
+    else:
+        # Trees keep the name of a series.
+        name, cells = (given.name, given.array) if is_pandas else (None, given)
+        description, found = ["labels"], [(_typed(name), cells)]
+    arrays: list[Any] = []
+    for position, cells in found:
+        kind, array = _plain(cells)
+        if kind is None:
             return None
-    return None if fingerprint.n_bytes > _LARGE else fingerprint
+        description += position, kind
+        arrays.append(array)
+    return description, arrays
 
 
 def _typed(name: object) -> Hashable:
@@ -201,68 +246,34 @@ def _encoded_labels(y: object) -> EncodedLabels | None:
         return None
 
 
-def _add_memory(cells: Any, fingerprint: _Fingerprint) -> bool:
-    """Add the description and the buffers of a column; False if it is unsupported."""
+def _plain(cells: Any) -> tuple[Hashable | None, Any]:
+    """Return what the bytes of an array mean, and those bytes as an array of NumPy or
+    Arrow; None if the type is unsupported.
+    """  # noqa: D205
+    if type(cells) is np.ndarray:
+        return _plain_array(cells)
     if is_arrow_text(cells):
-        _add_arrow(cells.__arrow_array__(), fingerprint)
-        return True
-    import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
-
-    description, buffers = fingerprint.description, fingerprint.buffers
+        texts = cells.__arrow_array__()
+        name = str(texts.type)
+        return (name if name in _TEXTS else None), texts
     if hasattr(cells, "codes") and hasattr(cells, "categories"):
         # The categories are few: they are compared as they are.
         names = tuple((type(value), value) for value in cells.categories)
-        codes = np.ascontiguousarray(cells.codes)
-        description += "categories", names, bool(cells.ordered), codes.dtype.str
-        buffers.append(pa.py_buffer(codes))
-        return True
-    if not isinstance(cells, np.ndarray) and not hasattr(cells, "_ndarray"):
-        return False  # masks and dictionaries are stored in further buffers
-    array = np.asarray(cells)
-    if array.dtype.kind not in "iufbUO":
-        return False
-    array = np.ascontiguousarray(array)
-    description += array.dtype.str, array.shape
-    buffers.append(pa.py_buffer(array))
-    if array.dtype.kind == "O":
-        fingerprint.objects.append(array)
-    return True
+        kind, codes = _plain_array(cells.codes)
+        return ("categories", names, bool(cells.ordered), kind), codes
+    if isinstance(cells, np.ndarray) or hasattr(cells, "_ndarray"):
+        return _plain_array(np.asarray(cells))
+    return None, None  # masks and dictionaries are stored in further buffers
 
 
-def _add_arrow(array: Any, fingerprint: _Fingerprint) -> None:
-    description = fingerprint.description
-    description.append(str(array.type))
-    for chunk in getattr(array, "chunks", [array]):
-        validity, *others = chunk.buffers()
-        if not chunk.null_count:
-            validity = None  # the bits of an array without missing values
-        description += chunk.offset, len(chunk)
-        for buffer in (validity, *others):
-            if buffer is None:
-                description.append(len(fingerprint.buffers))  # there is none here
-            else:
-                fingerprint.buffers.append(buffer)
-
-
-def _sampled(buffers: list[Any]) -> Hashable:
-    """Return a hash of some bytes of every buffer."""
-    if available():
-        return int(extension().sampled_hash(buffers))
-    checks = []
-    for buffer in buffers:
-        cells = np.frombuffer(buffer, np.uint8)
-        checks.append(crc32(cells[:: max(1, len(cells) // _SAMPLES)].tobytes()))
-    return tuple(checks)
-
-
-def _equal(one: Any, other: Any) -> bool:
-    return one.size == other.size and bool(one.equals(other))
-
-
-def _copied(buffer: Any) -> Any:
-    import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
-
-    return pa.py_buffer(buffer.to_pybytes())
+def _plain_array(array: NDArray[Any]) -> tuple[Hashable | None, Any]:
+    dtype, shape = array.dtype, array.shape
+    if dtype.kind not in "iufbUO":
+        return None, None
+    if array.flags.c_contiguous:
+        return (dtype.str, shape), array
+    # Where columns are side by side, this is no copy.
+    return (dtype.str, shape, "by columns"), np.ascontiguousarray(array.T)
 
 
 def _lasting(cells: NDArray[Any]) -> bool:

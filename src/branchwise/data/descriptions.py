@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass, fields, replace
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -104,6 +106,13 @@ LONGEST = {
     "date": 100,
     "data_hash": 1_000,
 }
+
+
+@cache
+def grown_now() -> Metadata:
+    """Return the metadata of a model that this version of branchwise has grown."""
+    # The package imports this module, and is there once it is used.
+    return Metadata(branchwise=import_module("branchwise").__version__)
 
 
 @dataclass(frozen=True, repr=False)

@@ -23,6 +23,7 @@ from branchwise.data.arrow import is_dataset
 from branchwise.data.bins import Edges
 from branchwise.data.columns import Numbers, RawColumn
 from branchwise.data.conventions.declared_columns import check_column_names
+from branchwise.data.descriptions import grown_now
 from branchwise.data.frames import Frame
 from branchwise.data.table_schema import Column, Schema, Value, check_names
 from branchwise.data.target import Classes, Quantities, Scale, Spread, scale_of
@@ -172,6 +173,11 @@ class Plan:
     spread: Spread | None = None
     unseen_values: bool = False
 
+    @cached_property
+    def model_schema(self) -> Schema:
+        """The schema of models that are grown now."""
+        return replace(self.schema, metadata=grown_now())
+
     @property
     def n_classes(self) -> int:
         """The number of classes; 0 in regression."""
@@ -239,6 +245,8 @@ def source_of(source: object, engine: str | None = None, named: bool = True) -> 
 
     ``named`` says that the target is the name of a column: only then text is a file.
     """
+    if isinstance(source, Frame) and engine is None:  # the way of searches, in short
+        return _in_memory(source, named=False)
     known = engine_of(source)
     if engine not in (None, known, *ENGINES):
         raise ParameterError(

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from branchwise.data.arrays import Ints
 from branchwise.data.conventions.declared_columns import with_orders
+from branchwise.data.descriptions import grown_now
 from branchwise.data.table_schema import Schema, Value
 from branchwise.engines.base import (
     MAX_EXACT,
@@ -44,7 +45,6 @@ from branchwise.fit import (
     CostsByClass,
     check_possible,
     features_of,
-    grown_now,
     with_class_costs,
 )
 from branchwise.grow.draws import Keys

@@ -361,7 +361,8 @@ def named_costs(estimator: Any) -> Mapping[Any, Any] | None:
 def set_seen_columns(estimator: Any, schema: Schema) -> None:
     """Set what scikit-learn expects of a fitted estimator: columns and classes."""
     if schema.classes:
-        estimator.classes_ = schema.class_array
+        # Models of the same rows have one schema: users may change what they get.
+        estimator.classes_ = schema.class_array.copy()
     estimator.n_features_in_ = len(schema.columns)
     if schema.named:
         estimator.feature_names_in_ = np.array(schema.names, dtype=object)

@@ -25,9 +25,11 @@ def plain_clone(estimator: _Estimator) -> _Estimator | None:
     ours = kind.__module__.startswith("branchwise.")
     if not ours or not _OF_SCIKIT_LEARN.isdisjoint(given):
         return None
-    parameters = {name: given[name] for name in kind._get_param_names()}  # noqa: SLF001
-    for name, value in parameters.items():
-        if type(value) not in _PLAIN:
-            parameters[name] = clone(value, safe=False)
-    new: _Estimator = kind(**parameters)
+    new: _Estimator = object.__new__(kind)
+    # As __init__ of a data class does, which takes twice as long.
+    parameters = vars(new)
+    for name in kind._get_param_names():  # noqa: SLF001
+        value = given[name]
+        plain = type(value) in _PLAIN
+        parameters[name] = value if plain else clone(value, safe=False)
     return new

@@ -88,6 +88,8 @@ Kind = Literal[
 
 def is_whole(value: object) -> bool:
     """Whether a value is a whole number, not a boolean."""
+    if type(value) is int:  # as most are; that of an abstract class takes a while
+        return True
     return isinstance(value, numbers.Integral) and not isinstance(value, bool)
 
 

@@ -8,11 +8,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from branchwise.data.descriptions import grown_now
 from branchwise.data.table_schema import Value
 from branchwise.engines.base import check_columns, engine_of, source_of
 from branchwise.engines.memory import MemoryTable, Training
 from branchwise.errors import DataError, ParameterError, quoted
-from branchwise.fit import check_possible, grown_now, labels_and_order, new_task
+from branchwise.fit import check_possible, labels_and_order, new_task
 from branchwise.recipe import Recipe
 from branchwise.studio.actions import (
     LONGEST_TEXT,

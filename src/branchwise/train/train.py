@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,7 +34,12 @@ from branchwise.errors import ParameterError, quoted
 from branchwise.grow import native_kernel as native
 from branchwise.recipe import Recipe, unpruned
 from branchwise.threads import cached_property
-from branchwise.tree.apply import with_costs, with_predictions
+from branchwise.tree.apply import (
+    is_shared,
+    share_walk,
+    with_costs,
+    with_predictions,
+)
 from branchwise.tree.tree import Tree, with_collapsed
 
 if TYPE_CHECKING:
@@ -52,6 +57,7 @@ class _Kept:
 
     tree: Tree
     recipe: Recipe
+    to_split: float
 
     @cached_property
     def cases(self) -> Floats:
@@ -76,15 +82,17 @@ def thinned_from_larger(
     to ``n_cases``.
     """
     name = ("tree", without_limits(recipe))
-    kept = cache.get(name)
-    if not isinstance(kept, _Kept) or not _covers(kept.recipe, recipe, n_cases):
+    kept, to_split = cache.get(name), recipe.cases_to_split(n_cases)
+    if not isinstance(kept, _Kept) or not _covers(kept, recipe.max_depth, to_split):
         wider = recipe
         if isinstance(kept, _Kept):
             # After a second size, further ones are likely: grow one that covers them.
             wider = _wider(kept.recipe, recipe, n_cases)
-        kept = _Kept(_read_only(grow(wider)), wider)
-        cache.put(name, kept, _bytes(kept.tree))
-    return _truncated(kept, recipe.max_depth, recipe.cases_to_split(n_cases))
+        tree = _shared(grow(wider))
+        kept = _Kept(tree, wider, wider.cases_to_split(n_cases))
+        # Models may share a walk, which has about as many bytes as its tree.
+        cache.put(name, kept, 2 * _bytes(tree))
+    return _truncated(kept, recipe.max_depth, to_split)
 
 
 @lru_cache(maxsize=256)
@@ -96,11 +104,10 @@ def without_limits(recipe: Recipe) -> Recipe:
     return replace(unpruned(recipe), max_depth=None, min_samples_split=2, **usual)
 
 
-def _covers(wide: Recipe, narrower: Recipe, n_cases: float) -> bool:
-    deep = wide.max_depth is None or (
-        narrower.max_depth is not None and narrower.max_depth <= wide.max_depth
-    )
-    return deep and wide.cases_to_split(n_cases) <= narrower.cases_to_split(n_cases)
+def _covers(kept: _Kept, max_depth: int | None, cases_to_split: float) -> bool:
+    deepest = kept.recipe.max_depth
+    deep = deepest is None or (max_depth is not None and max_depth <= deepest)
+    return deep and kept.to_split <= cases_to_split
 
 
 def _wider(one: Recipe, other: Recipe, n_cases: float) -> Recipe:
@@ -121,11 +128,12 @@ def _truncated(kept: _Kept, max_depth: int | None, cases_to_split: float) -> Tre
     return with_collapsed(tree, leaves).tree
 
 
-def _read_only(tree: Tree) -> Tree:
-    """Make the arrays of a cached tree read-only."""
+def _shared(tree: Tree) -> Tree:
+    """Let a cached tree be that of several models: its arrays become read-only."""
     for array in vars(tree).values():
         if isinstance(array, np.ndarray):
             array.flags.writeable = False
+    share_walk(tree)
     return tree
 
 
@@ -155,13 +163,49 @@ def grown(
         # A user's function need not be deterministic.
         tree = _whole(rows, grid, recipe, threads, progress)
     else:
+        cache = training.cache.below((*training.target_digest, training.n_classes))
         tree = thinned_from_larger(
-            training.cache.below((*training.target_digest, training.n_classes)),
+            cache,
             recipe,
             grid.total if recipe.weights_are_cases else grid.n_cases,
             lambda recipe: _whole(rows, grid, recipe, threads, progress),
         )
+        if costs is None and is_pruned(recipe) and is_shared(tree):
+            return _completed_once(
+                cache,
+                tree,
+                recipe,
+                lambda: completed(tree, edges, training, grid, recipe),
+            )
     return completed(tree, edges, training, grid, recipe, costs)
+
+
+class _Completed(NamedTuple):
+    """A cached tree, and what it became when it was pruned."""
+
+    grown: Tree
+    tree: Tree
+
+
+@lru_cache(maxsize=256)
+def _without_size(recipe: Recipe) -> Recipe:
+    return replace(recipe, max_depth=None, min_samples_split=2)
+
+
+def _completed_once(
+    cache: LRUCache, grown: Tree, recipe: Recipe, complete: Callable[[], Tree]
+) -> Tree:
+    """Return what ``complete()`` returns, called once for recipes that grow one tree.
+
+    Limits of depth beyond that of the tree are such, and those of cases below its own.
+    """
+    name = ("completed", _without_size(recipe))
+    known = cache.get(name)
+    if isinstance(known, _Completed) and known.grown is grown:
+        return known.tree
+    tree = _shared(complete())
+    cache.put(name, _Completed(grown, tree), 2 * _bytes(tree))
+    return tree
 
 
 def grown_from_bins(
@@ -347,16 +391,19 @@ def with_class_cases(tree: Tree, training: Training, grid: WeightGrid) -> Tree:
 
 def task_of(recipe: Recipe, task: Task) -> Task:
     """Return the task with the settings of the recipe."""
-    criterion = recipe.criterion if recipe.is_regression else None
-    return replace(
-        task,
-        criterion=None if criterion is None else str(criterion),
-        weights_are_cases=recipe.weights_are_cases,
-        divides=recipe.missing == "split",
-        rejects_missing=recipe.missing == "error",
-        max_bins=recipe.max_bins,
-        threshold=recipe.threshold,
-    )
+    return replace(task, **settings_of(recipe))
+
+
+def settings_of(recipe: Recipe) -> dict[str, Any]:
+    """Return the settings of a task that a recipe has."""
+    return {
+        "criterion": str(recipe.criterion) if recipe.is_regression else None,
+        "weights_are_cases": recipe.weights_are_cases,
+        "divides": recipe.missing == "split",
+        "rejects_missing": recipe.missing == "error",
+        "max_bins": recipe.max_bins,
+        "threshold": recipe.threshold,
+    }
 
 
 def check_costs(

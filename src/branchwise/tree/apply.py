@@ -154,7 +154,11 @@ class Walker:
     @cached_property
     def native(self) -> NativeWalk:
         """The walk of the compiled extension."""
-        return NativeWalk(self._columns, self._tree)
+        shared = vars(self._tree).get(_SHARED)
+        if shared is None:
+            return NativeWalk(self._columns, self._tree)
+        walk: NativeWalk = shared.of(self._columns, self._tree)
+        return walk
 
     @property
     def _compiled(self) -> bool:
@@ -335,6 +339,34 @@ def visited(arrivals: Arrivals, tree: Tree) -> tuple[Ints, Ints]:
     key = distinct(np.concatenate(rows) * len(tree) + np.concatenate(nodes))
     row, node = np.divmod(key, len(tree))
     return row, node
+
+
+#: Where a tree of several models has its :class:`_SharedWalk`, which is no field.
+_SHARED = "_shared_walk"
+
+
+def share_walk(tree: Tree) -> None:
+    """Let the models of a tree, whose arrays must not change, share a native walk."""
+    vars(tree)[_SHARED] = _SharedWalk()
+
+
+def is_shared(tree: Tree) -> bool:
+    """Whether several models may have a tree."""
+    return _SHARED in vars(tree)
+
+
+class _SharedWalk:
+    """The walk of a tree that was prepared last, and the columns of its model."""
+
+    def __init__(self) -> None:
+        self._known: tuple[Sequence[Column], NativeWalk] | None = None
+
+    def of(self, columns: Sequence[Column], tree: Tree) -> NativeWalk:
+        """Return the walk; models of the same rows have the same columns."""
+        known = self._known
+        if known is None or known[0] is not columns:
+            known = self._known = columns, NativeWalk(columns, tree)
+        return known[1]
 
 
 #: The native implementation returns class codes as bytes, one of them reserved.

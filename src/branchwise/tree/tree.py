@@ -122,6 +122,10 @@ class Tree:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def __getstate__(self) -> dict[str, object]:
+        # What was prepared from the arrays is made anew where it is needed.
+        return {name: getattr(self, name) for name in self.__dataclass_fields__}
+
     @property
     def is_regression(self) -> bool:
         """Whether nodes predict numbers, not classes."""
@@ -327,10 +331,14 @@ class Rearranged:
 def with_collapsed(tree: Tree, leaves: Mask) -> Rearranged:
     """Turn some nodes into leaves."""
     kept = np.ones(len(tree), dtype=bool)
-    for start, stop in tree.levels():
-        if start:
-            parent = tree.parent[start:stop]
-            kept[start:stop] = kept[parent] & ~leaves[parent]
+    below = leaves[tree.parent[1:]]
+    if leaves[1:][below].all():  # as limits of depth and of cases have it
+        kept[1:] = ~below
+    else:
+        for start, stop in tree.levels():
+            if start:
+                parent = tree.parent[start:stop]
+                kept[start:stop] = kept[parent] & ~leaves[parent]
     node = np.flatnonzero(kept)
     return _assembled(tree, node, node, leaves)
 
@@ -363,6 +371,8 @@ def _assembled(tree: Tree, source: Ints, position: Ints, leaves: Mask) -> Rearra
     if tree.surrogates is not None:
         kept = tree.surrogates.take(np.where(leaf, -1, source))
         new = new.with_surrogates(kept)
+    if not tree.is_regression:  # which is faster than to find them again
+        vars(new)["heaviest"] = tree.heaviest[source]
     return Rearranged(new, source, position)
 
 
