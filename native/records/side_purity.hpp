@@ -25,22 +25,54 @@ struct BlockEnds {
     bool have_weight() const { return left_total > 0 && next_total < total; }
 };
 
-// What n thresholds leave of the gini of two classes, on both sides together: on each, twice the
-// product of the weights over their sum. `a` and `b` are the weights on the left, in steps, so that
-// a product of three is no infinity; both sides have some. Several are done at once.
+// What n thresholds leave of the gini of two classes, on both sides together, less than nothing: on
+// each side, twice the product of the weights over their sum. `a` and `b` are the weights on the
+// left, in steps, so that a product of three is no infinity; both sides have some. Several are done
+// at once.
 inline void gini_of_two(const double* a, const double* b, size_t n, const double* known,
                         double* __restrict kept) {
     const double known_a = known[0], known_b = known[1], total = known_a + known_b;
     for (size_t i = 0; i < n; ++i) {
         const double left = a[i] + b[i], right = total - left;
         const double on_left = a[i] * b[i], on_right = (known_a - a[i]) * (known_b - b[i]);
-        kept[i] = 2 * (on_left * right + on_right * left) / (left * right);
+        kept[i] = -2 * (on_left * right + on_right * left) / (left * right);
+    }
+}
+
+// The most that n thresholds take away of the entropy of two classes, without a logarithm. What a
+// side takes away is the integral of (p - t) / (t (1 - t) ln 2) from the share q of a class at the
+// node to its share p of the side, times the weight of the side. 1 / (t (1 - t)) is convex, so it
+// is at most what lies on the line between q and p; and all is at most (p - q)^2 / (q (1 - q) ln
+// 2), which is near where a side is pure. Both sides have some weight; several are done at once.
+inline void most_entropy_of_two(const double* a, const double* b, size_t n, const double* known,
+                                double* __restrict most) {
+    const double known_a = known[0], known_b = known[1], total = known_a + known_b;
+    constexpr double per_log = 1.4426950408889634;
+    const double scale = total / (known_a * known_b);
+    const double per_square = 1 / (total * total);
+    for (size_t i = 0; i < n; ++i) {
+        const double right_a = known_a - a[i], right_b = known_b - b[i];
+        const double left = a[i] + b[i], right = right_a + right_b;
+        const double on_left = a[i] * b[i], on_right = right_a * right_b;
+        const double apart = a[i] * known_b - b[i] * known_a;
+        const double square = apart * apart;
+        const double all = square * scale / (left * right);
+        const double ends =
+            square * per_square * (left * on_right + right * on_left) / (on_left * on_right);
+        most[i] = std::min(all, (2 * all + ends) * (1.0 / 6)) * per_log;
     }
 }
 
 struct GiniPurity {
     static constexpr bool takes_long = false;  // to find what a threshold takes away
     static constexpr bool is_ratio = false;    // thresholds are chosen by gain ratio
+
+    // Bounds of thresholds between two classes with these weights: what is added to them, whether
+    // they are near enough, and whether they are more than bounds.
+    static constexpr bool bound_is_exact = true;
+    static constexpr auto bound_of_two = gini_of_two;
+    static bool bounds_two(double, double) { return true; }
+    double base_of_two(double whole, const double*) const { return whole; }
 
     double operator()(const double* weights, size_t n, double total) const {
         double squares = 0;
@@ -109,6 +141,14 @@ template <typename Logs, bool ratio>
 struct EntropyPurity {
     static constexpr bool takes_long = Logs::takes_long;
     static constexpr bool is_ratio = ratio;
+
+    // A class of next to nothing is lost in rounding.
+    static constexpr bool bound_is_exact = false;
+    static constexpr auto bound_of_two = most_entropy_of_two;
+    static bool bounds_two(double a, double b) { return std::min(a, b) > 1e-5 * (a + b); }
+    double base_of_two(double whole, const double* known) const {
+        return whole + (*this)(known, 2, known[0] + known[1]);
+    }
 
     const Logs& logs;
 

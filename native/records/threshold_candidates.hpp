@@ -67,11 +67,20 @@ class ThresholdCandidates {
         return worth.drop;
     }
 
+    // Thresholds that take away less than this are of no use, but for ties.
+    void raise_floor(double drop) {
+        floor_ = std::max(floor_, with_ties(drop));
+        keep_ = std::max(keep_, floor_);
+    }
+
     // Whether a threshold may be of use that is no better than what is told of others.
     template <bool ratio>
     bool may_be_reached(double most) const {
         return most + (ratio ? 0.0 : 4 * off_) >= keep_;
     }
+
+    // Whether a threshold takes away more than any so far.
+    bool is_better(const Worth& worth) const { return worth.drop > best_; }
 
     // A threshold: others that are worse by more than ties allow are of no use. By ratio, one that
     // may gain too little tells nothing.
@@ -85,7 +94,7 @@ class ThresholdCandidates {
             keep_ = std::max(floor_, best_ - resolution_ - best_ * 2 * tie);
         } else if (worth.drop > best_) {
             best_ = worth.drop;
-            keep_ = std::max(floor_, best_ - 2 * off_ - resolution_ - (best_ + off_) * 2 * tie);
+            keep_ = std::max(floor_, with_ties(best_));
         }
     }
 
@@ -120,6 +129,11 @@ class ThresholdCandidates {
     double off() const { return off_; }
 
   private:
+    // The least drop that may be as good as this one.
+    double with_ties(double drop) const {
+        return drop - 2 * off_ - resolution_ - (drop + off_) * 2 * tie;
+    }
+
     size_t width_ = 0;  // classes
     double unit_ = 0, off_ = 0, resolution_ = 0;
     double floor_ = 0, keep_ = 0, best_ = 0;

@@ -102,6 +102,7 @@ class NumberedThresholds {
                     const uint8_t* class_of, const DistinctNumbers* values) {
         Candidate candidate;
         if (!search(node, missing, steps, class_of, values)) return candidate;
+        if (search_.contenders().empty()) return candidate;
         const size_t n = node.totals.size();
         const Scale& scale = node.scale;
         std::fill(right_.begin(), right_.end(), 0.0);
