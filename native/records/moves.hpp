@@ -349,8 +349,7 @@ class Mover {
         destination.next = written + destination.step;
     }
 
-    // What entries ahead look up is fetched meanwhile: nothing predicts where it is, nor to which
-    // branch it sends an entry, and what waits for a wrong prediction would wait for memory, too.
+    // What entries ahead look up is fetched meanwhile: nothing predicts where it is.
     template <typename Place, typename Move>
     static void move_each(const Ranked* entry, const Ranked* last, const Place* places,
                           const Places<W, Target>& packed, const Move& move) {
@@ -368,20 +367,23 @@ class Mover {
                   [&](const Ranked& one, uint64_t to) { put(to, one, packed, out); });
     }
 
-    // Two destinations in registers: in memory, one entry would wait for the one before it.
+    // Two destinations in registers: in memory, one entry would wait for the one before it. Which
+    // of them an entry goes to cannot be predicted, so it is chosen by a mask: compilers make a
+    // jump of a condition.
     void move_to_two(const Ranked* entry, const Ranked* last, ListDestination* out) const {
-        Ranked* first = out[0].next;
-        Ranked* second = out[1].next;
-        const size_t steps[2] = {out[0].step, out[1].step};
+        auto first = reinterpret_cast<uintptr_t>(out[0].next);
+        auto second = reinterpret_cast<uintptr_t>(out[1].next);
+        const uintptr_t steps[2] = {out[0].step * sizeof(Ranked), out[1].step * sizeof(Ranked)};
         const Places<W, Target> packed = records_.places();
         move_each(entry, last, sides_.data(), packed, [&](const Ranked& one, uint32_t to) {
-            const bool is_second = to & second_side;
-            *(is_second ? second : first) = packed.moved_to(one, to & ~second_side);
-            first += is_second ? 0 : steps[0];
-            second += is_second ? steps[1] : 0;
+            const uintptr_t is_second = -uintptr_t(to / second_side);
+            const uintptr_t written = first ^ ((first ^ second) & is_second);
+            *reinterpret_cast<Ranked*>(written) = packed.moved_to(one, to & ~second_side);
+            first += steps[0] & ~is_second;
+            second += steps[1] & is_second;
         });
-        out[0].next = first;
-        out[1].next = second;
+        out[0].next = reinterpret_cast<Ranked*>(first);
+        out[1].next = reinterpret_cast<Ranked*>(second);
     }
 
     void move_parts(const Ranked* entry, const Ranked* last, size_t n_branches,
