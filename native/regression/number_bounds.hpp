@@ -112,10 +112,13 @@ class PlainScorer : public PlainRows<W, poisson> {
         if (learns_side(list.missing))
             return certain_of(node.all.n, bounds, learned_off * node.off_list,
                               [&](const auto& visit) { each_with_missing(list, node, visit); });
+        const auto least = [&] { return least_of(list.known.n, bounds, node.off_list); };
         return certain_of(list.known.n, bounds, node.off_list, [&](const auto& visit) {
-            each_threshold(list, node, [&](size_t i, const PlainSplit& found, bool admitted) {
-                if (admitted) visit(list.entry[i].rank, list.entry[i + 1].rank, found);
-            });
+            each_threshold(list, node, least,
+                           [&](size_t i, const PlainSplit& found, bool admitted) {
+                               if (admitted)
+                                   visit(list.entry[i].rank, list.entry[i + 1].rank, found);
+                           });
         });
     }
 
@@ -156,12 +159,18 @@ class PlainScorer : public PlainRows<W, poisson> {
 
     // ---- thresholds ----------------------------------------------------------------
 
+    // What thresholds have to do, as a ratio, that may be the best.
+    static double least_of(double weight, const NumberBounds& bounds, double off) {
+        const double top = bounds.most - off;
+        return (top - 2 * off - surely_apart(top, noise)) / weight;
+    }
+
     // `each` visits thresholds between ranks of rows with this weight.
     template <typename Each>
     static Certain certain_of(double weight, const NumberBounds& bounds, double off,
                               const Each& each) {
         const double top = bounds.most - off;
-        const double least = (top - 2 * off - surely_apart(top, noise)) / weight;
+        const double least = least_of(weight, bounds, off);
         Certain found;
         size_t number = 0;
         each([&](uint32_t low, uint32_t high, const PlainSplit& split,
@@ -260,9 +269,11 @@ class PlainScorer : public PlainRows<W, poisson> {
     }
 
     // visit(i, split, admitted) after each entry. There is a threshold if the next rank is another:
-    // what is likely depends on the table, so visit() decides.
-    template <typename Visit>
-    void each_threshold(const List& list, const Node& node, const Visit& visit) const {
+    // what is likely depends on the table, so visit() decides. Entries whose splits surely have a
+    // lower ratio of square to sides than least() may be left out.
+    template <typename Least, typename Visit>
+    void each_threshold(const List& list, const Node& node, const Least& least,
+                        const Visit& visit) const {
         if (problem_.random_splits) {
             if (!has_drawn(list)) return;
             const Whole whole(list.known);
@@ -272,35 +283,77 @@ class PlainScorer : public PlainRows<W, poisson> {
             return;
         }
         if constexpr (simple)
-            each_threshold_of_rows(list, node, visit);
+            each_threshold_of_rows(list, node, least, visit);
         else if constexpr (counted)
             each_threshold_of_cases(list, node, visit);
         else
             each_threshold_of_weights(list, node, visit);
     }
 
-    template <typename Visit>
-    void each_threshold_of_rows(const List& list, const Node& node, const Visit& visit) const {
+    // Most blocks of a list have no threshold that may be the best.
+    template <typename Least, typename Visit>
+    void each_threshold_of_rows(const List& list, const Node& node, const Least& least,
+                                const Visit& visit) const {
         const Ranked* entry = list.entry;
         const size_t n = list.n;
         const double fewest = std::max({fewest_, problem_.weight_in_leaf, 1.0});
-        const auto least = size_t(std::min(std::ceil(fewest), 4e9));
-        if (n < 2 * least) return;
+        const auto n_least = size_t(std::min(std::ceil(fewest), 4e9));
+        if (n < 2 * n_least) return;
         const double* const distances = node.distances;
         const auto rows = double(n);
         const double mean = list.known.sum / list.known.n;
+        const auto sides_of = [&](size_t left) { return double(left) * (rows - double(left)); };
         double before = 0;
-        for (size_t i = 0; i + least < n;) {
+        for (size_t i = 0; i + n_least < n;) {
+            const size_t end = std::min(i + summed_together, n - n_least);
+            double total = 0;
+            if (end == i + summed_together) {
+                const double off_mean = before - double(i) * mean;
+                const BlockSums block = add_up_block(entry + i, distances, off_mean, mean);
+                const double sides = std::min(sides_of(i + 1), sides_of(end));
+                total = block.total;
+                if (block.farthest * block.farthest < least() * sides) i = end;
+            }
             double sum = 0;
-            for (const size_t end = std::min(i + summed_together, n - least); i < end; ++i) {
+            for (; i < end; ++i) {
                 sum += distances[entry[i].place];
                 const auto left = double(i + 1);
                 const double off_mean = before + sum - left * mean;
                 visit(i, PlainSplit{off_mean * off_mean, left * (rows - left)},
-                      (entry[i].rank != entry[i + 1].rank) & (i + 1 >= least));
+                      (entry[i].rank != entry[i + 1].rank) & (i + 1 >= n_least));
             }
-            before += sum;
+            before += total;
         }
+    }
+
+    // The sum of a block of a list, and how far sums up to any of its entries may be from what they
+    // would be if all rows had the same mean; `off_mean`: how far that before the block is.
+    struct BlockSums {
+        double total, farthest;
+    };
+    static BlockSums add_up_block(const Ranked* entry, const double* distances, double off_mean,
+                                  double mean) {
+        // Sums of four runs side by side: each waits for the one before it.
+        using Two [[gnu::vector_size(16)]] = double;
+        constexpr size_t run = summed_together / 4;
+        Two sums[2] = {}, lowest[2] = {}, highest[2] = {};
+        for (size_t i = 0; i < run; ++i) {
+            for (size_t k = 0; k < 2; ++k) {
+                const Ranked* const one = entry + 2 * k * run + i;
+                sums[k] += Two{distances[one->place], distances[one[run].place]};
+                lowest[k] = sums[k] < lowest[k] ? sums[k] : lowest[k];
+                highest[k] = sums[k] > highest[k] ? sums[k] : highest[k];
+            }
+        }
+        BlockSums block{0, 0};
+        for (size_t k = 0; k < 4; ++k) {
+            const double start = off_mean + block.total - double(k * run) * mean;
+            block.farthest = std::max(
+                {block.farthest, start + highest[k / 2][k % 2], -(start + lowest[k / 2][k % 2])});
+            block.total += sums[k / 2][k % 2];
+        }
+        block.farthest += double(run) * std::fabs(mean);
+        return block;
     }
 
     template <typename Visit>
@@ -361,7 +414,8 @@ class PlainScorer : public PlainRows<W, poisson> {
             return bounds_of(top < 0 ? no_score : top * node.all.n, values, node, list.known,
                              list.missing, true, learned_off * node.off_list);
         }
-        each_threshold(list, node, [&](size_t, const PlainSplit& found, bool admitted) {
+        const auto least = [&] { return top; };
+        each_threshold(list, node, least, [&](size_t, const PlainSplit& found, bool admitted) {
             if ((found.square > top * found.sides) & admitted) top = found.square / found.sides;
         });
         return bounds_of(top < 0 ? no_score : top * list.known.n, values, node, list.known,
