@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <stdexcept>
 #include <utility>
@@ -196,7 +197,7 @@ inline void write_surrogates(TreeArrays& tree, const std::vector<Grown>& grown,
     }
 }
 
-// The codes that lead to nodes, all together: memory for more would be cleared for nothing.
+// The codes that lead to nodes, all together, or more: those of grafts are counted twice.
 inline size_t n_codes_of(const Grown& part) {
     size_t n = part.grouped.size();
     for (const Node& node : part.nodes) n += size_t(node.code >= 0) + 2 * (node.code == both_sides);
@@ -205,6 +206,56 @@ inline size_t n_codes_of(const Grown& part) {
 
 // Weight, mean and deviation of a node.
 constexpr size_t summary_width = 3;
+
+constexpr size_t looked_ahead = 16;  // nodes that are fetched meanwhile
+constexpr size_t written_ahead = 2;  // children, and codes, that are written even if there are less
+
+// Write the nodes of a tree level by level, and the codes that lead to them; returns where each is.
+// Which nodes have children, and codes, is anybody's guess, so there is no branch for most.
+inline Scratch<GrownAt> write_nodes(TreeArrays& tree, const std::vector<Grown>& grown, size_t n,
+                                    size_t n_codes) {
+    Scratch<GrownAt> order(n + written_ahead);
+    tree.codes.resize(n_codes + written_ahead);
+    int64_t* next_code = tree.codes.data();
+    const auto node_at = [&](const GrownAt& at) {
+        return grown[size_t(at.part)].nodes.data() + at.node;
+    };
+    order[0] = {0, 0};
+    size_t known = 1;
+    for (size_t i = 0; i < n; ++i) {
+        GrownAt& at = order[i];
+        const Node* node = node_at(at);
+        if (node->is_graft()) {
+            at = {int32_t(node->graft()), node->first_child};
+            node = node_at(at);
+        }
+        if (i + looked_ahead < known) __builtin_prefetch(node_at(order[i + looked_ahead]));
+        const auto n_children = size_t(node->n_children);
+        for (uint32_t b = 0; b < written_ahead; ++b)
+            order[known + b] = {at.part, node->first_child + b};
+        for (size_t b = written_ahead; b < n_children; ++b)
+            order[known + b] = {at.part, node->first_child + uint32_t(b)};
+        known += n_children;
+        tree.write(i, *node, n_children, node->cases);
+        const int32_t code = node->code;
+        const bool is_one = code >= 0;
+        if (code >= no_code) {
+            *next_code = code;
+            next_code += is_one;
+            tree.n_codes[i] = is_one;
+        } else if (code == both_sides) {
+            for (int32_t side : {0, 1}) *next_code++ = side;
+            tree.n_codes[i] = 2;
+        } else {
+            const Span<const uint32_t> group = grown[size_t(at.part)].group(code);
+            next_code = std::copy(group.begin(), group.end(), next_code);
+            tree.n_codes[i] = int64_t(group.size());
+        }
+    }
+    tree.codes.resize(size_t(next_code - tree.codes.data()));
+    order.resize(n);
+    return order;
+}
 
 // Number the nodes level by level. The first of `grown` has the root; the others are grafted.
 // Nodes and weights are given back as soon as they are written: a tree may take more memory than
@@ -218,43 +269,17 @@ inline TreeArrays in_levels(std::vector<Grown>&& grown, size_t width, bool summa
     }
     if (grown.size() > 1)  // a grafted node is its subtree's root as well
         for (const Node& node : grown[0].nodes) n -= node.is_graft();
-    TreeArrays tree(n, summarised ? 1 : width, n_codes);
+    TreeArrays tree(n, summarised ? 1 : width, n_codes + written_ahead);
     if (summarised)
         for (auto* array : {&tree.mean, &tree.deviation}) array->resize(n);
-    constexpr size_t ahead = 16;
-    Scratch<GrownAt> order(n);
-    order[0] = {0, 0};
-    size_t known = 1;
-    for (size_t i = 0; i < n; ++i) {
-        GrownAt& at = order[i];
-        const Node* node = &grown[size_t(at.part)].nodes[at.node];
-        if (node->is_graft()) {
-            at = {int32_t(node->graft()), node->first_child};
-            node = &grown[size_t(at.part)].nodes[at.node];
-        }
-        if (i + ahead < known)
-            __builtin_prefetch(&grown[size_t(order[i + ahead].part)].nodes[order[i + ahead].node]);
-        for (int32_t b = 0; b < node->n_children; ++b)
-            order[known++] = {at.part, node->first_child + uint32_t(b)};
-        const Grown& part = grown[size_t(at.part)];
-        tree.write(i, *node, size_t(node->n_children), node->cases);
-        constexpr int32_t sides[] = {0, 1};
-        if (node->code <= first_group) {
-            const Span<const uint32_t> group = part.group(node->code);
-            tree.write_codes(i, group.begin(), group.end());
-        } else if (node->code == both_sides) {
-            tree.write_codes(i, sides, sides + 2);
-        } else {
-            tree.write_codes(i, &node->code, &node->code + (node->code >= 0));
-        }
-    }
+    const Scratch<GrownAt> order = write_nodes(tree, grown, n, n_codes);
     write_surrogates(tree, grown, order);
     for (Grown& part : grown) Scratch<Node>().swap(part.nodes);
     for (size_t i = 0; i < n; ++i) {
         const auto weights_of = [&](const GrownAt& at) {
             return &grown[size_t(at.part)].weights[at.node * width];
         };
-        if (i + ahead < n) __builtin_prefetch(weights_of(order[i + ahead]));
+        if (i + looked_ahead < n) __builtin_prefetch(weights_of(order[i + looked_ahead]));
         if (summarised)
             tree.write_summary(i, weights_of(order[i]));
         else

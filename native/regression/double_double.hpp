@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 #include "core/constants.hpp"
 
@@ -22,6 +24,15 @@ inline void two_product(double a, double b, double& product, double& rest) {
     const double a_high = wide_a - (wide_a - a), b_high = wide_b - (wide_b - b);
     const double a_low = a - a_high, b_low = b - b_high;
     rest = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + (a_low * b_low);
+}
+
+// As std::ldexp: rounded once.
+inline double times_power_of_two(double number, int exponent) {
+    if (exponent < -1022 || exponent > 1023) return std::ldexp(number, exponent);
+    const uint64_t bits = uint64_t(exponent + 1023) << 52;
+    double power;
+    std::memcpy(&power, &bits, sizeof power);
+    return number * power;
 }
 
 struct DoubleDouble {

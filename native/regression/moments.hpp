@@ -25,7 +25,8 @@ struct NumberScale {
     int spare = 0;                   // bits of the number of cases
     const double* values = nullptr;  // by row: the number, in its unit
     bool poisson = false;
-    std::vector<double> sum_steps, square_steps;  // these powers themselves
+    std::vector<double> sum_steps, square_steps;          // these powers themselves
+    std::vector<double> sums_in_steps, squares_in_steps;  // and what makes limbs numbers of steps
     // Next to these numbers float64 are a step apart, so that adding one rounds to steps; empty
     // where limbs have too many of them.
     std::vector<double> sum_rounders, square_rounders;
@@ -37,6 +38,8 @@ struct NumberScale {
     void set_steps() {
         for (int exponent : sums) sum_steps.push_back(std::ldexp(1.0, exponent));
         for (int exponent : squares) square_steps.push_back(std::ldexp(1.0, exponent));
+        for (int exponent : sums) sums_in_steps.push_back(std::ldexp(1.0, -exponent));
+        for (int exponent : squares) squares_in_steps.push_back(std::ldexp(1.0, -exponent));
         sum_rounders = rounders_of(sums);
         square_rounders = rounders_of(squares);
     }
@@ -165,75 +168,67 @@ struct WholeSum {
     }
 };
 
-// The sum of limbs; false where they are none, or too many steps.
-inline bool add_up_limbs(const double* limbs, const std::vector<double>& steps, DoubleDouble& sum) {
-    for (size_t at = steps.size(); at-- > 0;) {
-        const double whole = limbs[at] / steps[at];
+// The sum of some limbs by double_double.hpp, and that of their sizes.
+struct LimbSum {
+    DoubleDouble sum;
+    double size = 0;
+};
+
+// False where they are no limbs, or too many steps; `in_steps`: what makes them numbers of steps.
+inline bool add_up_limbs(const double* limbs, const std::vector<double>& in_steps, LimbSum& found) {
+    for (size_t at = in_steps.size(); at-- > 0;) {
+        const double whole = limbs[at] * in_steps[at];
         if (!(std::fabs(whole) < 0x1p62) || std::rint(whole) != whole) return false;
-        sum = sum.plus(limbs[at]);
+        found.sum = found.sum.plus(limbs[at]);
+        found.size += std::fabs(limbs[at]);
     }
     return true;
 }
 
 // The same by double_double.hpp; false where it is not certain how they are rounded. Sums of
 // limbs are off by less than 2^-100 of the largest, whose sign may be another.
-inline bool nearly_mean(const NumberScale& scale, const double* moments, int unit, double& mean) {
-    DoubleDouble sum;
-    if (!add_up_limbs(moments + 1, scale.sum_steps, sum)) return false;
-    double size = 0;
-    for (size_t at = 0; at < scale.sums.size(); ++at) size += std::fabs(moments[1 + at]);
-    const DoubleDouble found = sum.over(moments[0]);
-    if (!(std::fabs(found.high) >= least_exact) || !found.rounds(size / moments[0] * 0x1p-96))
-        return false;
-    mean = std::ldexp(found.high, unit);
-    return std::fabs(mean) >= least_exact;
+inline bool nearly_mean(const LimbSum& sum, double weight, double& mean) {
+    const DoubleDouble found = sum.sum.over(weight);
+    mean = found.high;
+    return std::fabs(mean) >= least_exact && found.rounds(sum.size / weight * 0x1p-96);
 }
-inline bool nearly_variance(const NumberScale& scale, const double* moments, double& variance) {
-    DoubleDouble sum, squares;
-    const double* const limbs = scale.squares_of(moments);
-    if (!add_up_limbs(moments + 1, scale.sum_steps, sum) ||
-        !add_up_limbs(limbs, scale.square_steps, squares))
-        return false;
-    double size = 0, size_of_squares = 0;
-    for (size_t at = 0; at < scale.sums.size(); ++at) size += std::fabs(moments[1 + at]);
-    for (size_t at = 0; at < scale.squares.size(); ++at) size_of_squares += std::fabs(limbs[at]);
-    const double weight = moments[0];
-    const double whole = size_of_squares * weight + size * size;
-    const DoubleDouble found = squares.times(weight).minus(sum.squared()).over(weight).over(weight);
-    if (!(found.high >= least_exact && whole <= most_exact) ||
-        !found.rounds(whole / weight / weight * 0x1p-94))
-        return false;
+inline bool nearly_variance(const LimbSum& sum, const LimbSum& squares, double weight,
+                            double& variance) {
+    const double whole = squares.size * weight + sum.size * sum.size;
+    const DoubleDouble found =
+        squares.sum.times(weight).minus(sum.sum.squared()).over(weight).over(weight);
     variance = found.high;
-    return true;
+    return variance >= least_exact && whole <= most_exact &&
+           found.rounds(whole / weight / weight * 0x1p-94);
 }
 
 // Whether moments are those of rows that can be added up so: with a weight in whole steps.
 inline bool are_plain(const NumberScale& scale, const double* moments) {
-    const double steps = std::ldexp(moments[0], -scale.weight_step);
+    const double steps =
+        scale.weight_step == 0 ? moments[0] : std::ldexp(moments[0], -scale.weight_step);
     return scale.sum_steps.size() == scale.sums.size() && moments[0] >= least_exact && steps >= 1 &&
            steps <= 0x1p53 && std::rint(steps) == steps;
 }
 
-// Times 2^unit, rounded once.
-inline double mean_of(const NumberScale& scale, const double* moments, int unit = 0) {
-    if (moments[0] == 1 && scale.weight_step == 0) {  // a single row: its limbs make up its number
-        double number = 0;
-        for (size_t at = scale.sums.size(); at-- > 0;) number += moments[1 + at];
-        return std::ldexp(number, unit) + 0.0;
-    }
-    double nearly;
-    if (are_plain(scale, moments) && nearly_mean(scale, moments, unit, nearly)) return nearly;
+inline bool is_single_row(const NumberScale& scale, const double* moments) {
+    return moments[0] == 1 && scale.weight_step == 0;
+}
+
+// Its limbs make up its number.
+inline double mean_of_row(const NumberScale& scale, const double* moments, int unit) {
+    double number = 0;
+    for (size_t at = scale.sums.size(); at-- > 0;) number += moments[1 + at];
+    return times_power_of_two(number, unit) + 0.0;
+}
+
+// By whole numbers, rounded once; the mean times 2^unit.
+inline double exact_mean(const NumberScale& scale, const double* moments, int unit) {
     const WholeSum whole(scale, moments);
     const int exponent = scale.sums.back() - scale.weight_step + unit;
     const double mean = ratio(whole.sum, whole.weight, 1, exponent);
     return (whole.negative ? -mean : mean) + 0.0;
 }
-
-// In the unit squared, rounded once; 0 where all numbers are equal.
-inline double variance_of(const NumberScale& scale, const double* moments) {
-    if (moments[0] == 1 && scale.weight_step == 0) return 0.0;  // a single row
-    double nearly;
-    if (are_plain(scale, moments) && nearly_variance(scale, moments, nearly)) return nearly;
+inline double exact_variance(const NumberScale& scale, const double* moments) {
     const WholeSum whole(scale, moments);
     if (whole.weight == 1) return 0.0;
     bool negative;
@@ -247,6 +242,56 @@ inline double variance_of(const NumberScale& scale, const double* moments) {
     const Wide below = whole.sum.times(whole.sum).shifted(2 * once - low);
     if (negative || above.less_than(below)) return 0.0;
     return ratio(above.minus(below), whole.weight, 2, low);
+}
+
+// Times 2^unit, a rounded mean is rounded once, unless that is a tiny number: then false.
+inline bool in_unit(double& mean, int unit) {
+    mean = times_power_of_two(mean, unit);
+    return std::fabs(mean) >= least_exact;
+}
+
+// Times 2^unit, rounded once.
+inline double mean_of(const NumberScale& scale, const double* moments, int unit = 0) {
+    if (is_single_row(scale, moments)) return mean_of_row(scale, moments, unit);
+    LimbSum sum;
+    double mean;
+    if (are_plain(scale, moments) && add_up_limbs(moments + 1, scale.sums_in_steps, sum) &&
+        nearly_mean(sum, moments[0], mean) && in_unit(mean, unit))
+        return mean;
+    return exact_mean(scale, moments, unit);
+}
+
+// In the unit squared, rounded once; 0 where all numbers are equal.
+inline double variance_of(const NumberScale& scale, const double* moments) {
+    if (is_single_row(scale, moments)) return 0.0;
+    LimbSum sum, squares;
+    double variance;
+    if (are_plain(scale, moments) && add_up_limbs(moments + 1, scale.sums_in_steps, sum) &&
+        add_up_limbs(scale.squares_of(moments), scale.squares_in_steps, squares) &&
+        nearly_variance(sum, squares, moments[0], variance))
+        return variance;
+    return exact_variance(scale, moments);
+}
+
+// Both for one node, which adds up its sum once; times 2^unit. `varies`: whether its numbers may.
+struct MeanAndDeviation {
+    double mean, deviation;
+};
+inline MeanAndDeviation mean_and_deviation(const NumberScale& scale, const double* moments,
+                                           int unit, bool varies) {
+    LimbSum sum, squares;
+    double mean = 0, variance = 0;
+    const bool plain =
+        are_plain(scale, moments) && add_up_limbs(moments + 1, scale.sums_in_steps, sum);
+    const bool has_mean = plain && nearly_mean(sum, moments[0], mean) && in_unit(mean, unit);
+    if (!has_mean) mean = exact_mean(scale, moments, unit);
+    if (varies) {
+        const bool has_variance =
+            plain && add_up_limbs(scale.squares_of(moments), scale.squares_in_steps, squares) &&
+            nearly_variance(sum, squares, moments[0], variance);
+        if (!has_variance) variance = exact_variance(scale, moments);
+    }
+    return {mean, times_power_of_two(std::sqrt(variance), unit)};
 }
 
 // A group of rows in terms of the criterion: its weight and its distance, in two limbs.
@@ -401,13 +446,16 @@ inline void summarise_nodes(std::vector<Grown>& grown, const NumberScale& scale,
         for (size_t node = 0; node < part.nodes.size(); ++node, to += summary_width) {
             const double* const moments = &part.weights[node * scale.width()];
             const double weight = moments[0];
-            const bool counts = weight > 0;
-            const bool varies =
-                counts && (part.nodes[node].n_children || !scale.is_one_number(moments));
-            const double mean = counts ? mean_of(scale, moments, unit) : 0.0;
-            to[2] = varies ? std::ldexp(std::sqrt(variance_of(scale, moments)), unit) : 0.0;
-            to[1] = mean;
+            MeanAndDeviation found{0, 0};
+            if (is_single_row(scale, moments)) {
+                found.mean = mean_of_row(scale, moments, unit);
+            } else if (weight > 0) {
+                const bool varies = part.nodes[node].n_children || !scale.is_one_number(moments);
+                found = mean_and_deviation(scale, moments, unit, varies);
+            }
             to[0] = weight;
+            to[1] = found.mean;
+            to[2] = found.deviation;
         }
         const size_t n = part.nodes.size() * summary_width;
         give_back(part.weights, n, part.weights.size());
