@@ -5,13 +5,13 @@
 #include <iterator>
 
 #include "core/draws.hpp"
-#include "regression/subtree_sums.hpp"
+#include "regression/subtree_separation.hpp"
 
 namespace branchwise {
 
 template <typename W, typename Row, size_t most_rows>
-class SubtreeChoice : public SubtreeSums<W, Row, most_rows> {
-    using Base = SubtreeSums<W, Row, most_rows>;
+class SubtreeChoice : public SubtreeSeparation<W, Row, most_rows> {
+    using Base = SubtreeSeparation<W, Row, most_rows>;
 
   public:
     using Base::repeated;
@@ -20,20 +20,14 @@ class SubtreeChoice : public SubtreeSums<W, Row, most_rows> {
 
   protected:
     SubtreeChoice(const Problem& problem, const NumberScale& scale, const Rows& records)
-        : Base(problem, scale, records), problem_(problem), draws_(problem) {
-        branch_of_code_.resize(records.most_codes());
-    }
-
-    // The split of a node; no column: it is a leaf.
-    struct Chosen {
-        int column = -1;
-        uint32_t low = 0, high = 0;  // ranks beside a threshold
-    };
+        : Base(problem, scale, records), draws_(problem) {}
 
     using Base::alive_;
     using Base::best_code;
     using Base::best_threshold;
     using Base::branch_;
+    using Base::branch_of_code_;
+    using Base::choose_separating;
     using Base::count;
     using Base::each_prefix;
     using Base::each_threshold;
@@ -44,6 +38,7 @@ class SubtreeChoice : public SubtreeSums<W, Row, most_rows> {
     using Base::is_ordered;
     using Base::of_few;
     using Base::off_;
+    using Base::problem_;
     using Base::rank;
     using Base::rows_;
     using Base::set_distances;
@@ -51,6 +46,7 @@ class SubtreeChoice : public SubtreeSums<W, Row, most_rows> {
     using Base::squares_;
     using Base::values_;
     using typename Base::Best;
+    using typename Base::Chosen;
     using typename Base::Value;
 
     // False where it is not certain. `moments` are those of the node.
@@ -85,10 +81,8 @@ class SubtreeChoice : public SubtreeSums<W, Row, most_rows> {
         return -1;
     }
 
-    const Problem& problem_;
     ColumnDraws draws_;
     std::vector<uint32_t> varies_;  // columns of the node
-    std::vector<Row> branch_of_code_;
 
   private:
     // ---- columns -------------------------------------------------------------------
@@ -124,6 +118,10 @@ class SubtreeChoice : public SubtreeSums<W, Row, most_rows> {
                         Chosen& chosen) {
         // What is subtracted for many values may be off, too.
         const double off = off_ * (problem_.corrects_values ? 3 : 1);
+        if (choose_separating(node, begin, end, off, chosen)) {
+            varies_.assign(begin, end);
+            return true;
+        }
         const double most_to_gain = this->most_to_gain(node) + off;
         double top = no_score, before = no_score;
         bool cut_short = false;

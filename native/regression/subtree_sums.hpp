@@ -317,6 +317,9 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
     double squares_ = 0;  // the sum of squared distances, scaled
     double off_ = 0;      // how far scores may be off
 
+    std::vector<double> distance_;  // by row
+    std::vector<double> share_;     // by cases on one side
+
   private:
     // A sum and the number of its cases, to be added to at once.
     struct Both {
@@ -326,9 +329,6 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
         const uint32_t* codes;  // by row
         Both* sums;             // by code
     };
-
-    std::vector<double> distance_;  // by row
-    std::vector<double> share_;     // by cases on one side
 
     // Scratch.
     std::vector<double> inverse_, beyond_;

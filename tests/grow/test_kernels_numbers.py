@@ -97,6 +97,59 @@ def test_same_tree_where_nodes_are_handed_back():
     same_numbers(*both(columns, data, y, weigh(None, n, False), recipe), "near")
 
 
+def few_rows(seed):
+    """Three to twelve rows, which columns may divide as their targets are best divided."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 13))
+    columns, cells = [], []
+    for j in range(int(rng.integers(1, 7))):
+        if rng.random() < 0.5:
+            columns.append(Column(f"n{j}", "numeric", (), False))
+            cells.append(rng.normal(size=n).round(int(rng.choice([0, 1, 9]))))
+        else:
+            n_values = int(rng.choice([2, 6, 64, 65, 200]))
+            columns.append(Column(f"c{j}", "categorical", tuple(range(n_values)), False))
+            cells.append(rng.integers(0, n_values, n).astype(np.uint8))
+    y = [
+        rng.normal(size=n),
+        rng.permutation(n) / 10,
+        rng.integers(0, 3, n).astype(float),
+        np.where(np.arange(n) < 2, 1e9 * rng.random(n), rng.random(n)),
+        1e6 + rng.permutation(n) * 1e-9,
+    ][int(rng.integers(0, 5))]
+    many_values = str(rng.choice(["corrected", "plain"]))
+    recipe = replace(REGRESSION, many_values=many_values)
+    return columns, Columns(n, tuple(cells)), y, weigh(None, n, False), recipe
+
+
+def test_same_subtrees_of_few_rows():
+    for seed in range(examples(500)):
+        same_numbers(*both(*few_rows(seed)), seed)
+
+
+@pytest.mark.slow
+def test_same_subtrees_of_few_rows_on_10000_tables():
+    for seed in range(1000, 11_000):
+        same_numbers(*both(*few_rows(seed)), seed)
+
+
+@pytest.mark.parametrize("n_rows", [383, 384, 385, 2000])
+@pytest.mark.parametrize("min_samples_leaf", [1, 130])
+@pytest.mark.parametrize("missing", ["largest", "branch"])
+def test_same_thresholds_in_blocks_of_lists(n_rows, min_samples_leaf, missing):
+    # Tables with missing values have no subtrees that are grown as a whole.
+    rng = np.random.default_rng(n_rows)
+    columns = [Column(f"n{j}", "numeric", (), j == 1) for j in range(4)]
+    cells = [rng.normal(size=n_rows) for _ in columns]
+    cells[1][rng.random(n_rows) < 0.3] = np.nan
+    cells[2] = cells[2].round(1)
+    cells[3] = np.sort(cells[3])
+    y = np.where(cells[0] > 1.5, 3.0, 0.0) + rng.normal(size=n_rows) + cells[2]
+    recipe = replace(REGRESSION, missing=missing, min_samples_leaf=min_samples_leaf)
+    problem = columns, Columns(n_rows, tuple(cells)), y, weigh(None, n_rows, False)
+    same_numbers(*both(*problem, recipe), n_rows)
+
+
 def large_table(n=20_000, weighted=False):
     rng = np.random.default_rng(1)
     columns = [Column(f"n{j}", "numeric", (), j == 1) for j in range(3)]
