@@ -223,7 +223,7 @@ class FractionalChoice : protected NumberedRecords {
             left += impurity_of(rows_of(v) & now_.whole);
         const double drop = double(impurity_) * scale.unit - left * weight_of(steps_in_leaf_);
         const auto terms = double((column.end - column.begin + 2) * (present_.size() + 2));
-        return (drop + LogBounds::slack * scale.total + terms * scale.unit) / scale.total;
+        return (drop + 3 * LogBounds::slack * scale.total + terms * scale.unit) / scale.total;
     }
 
     // Estimate the columns that may be the best, those that may gain most first.
@@ -242,24 +242,24 @@ class FractionalChoice : protected NumberedRecords {
         }
     }
     int choose_admissible() {
-        const Scale scale = describe();
+        const Scale scale = problem_.quinlan_thresholds ? describe() : describe_roughly();
         if (largest_gain_)
             estimate_hopeful(scale);
         else
             for (uint32_t j : admissible_) estimate(j, scale);
         hopeful_ = admissible_;
         if (problem_.average_gain && !keep_average(hopeful_, estimates_, problem_))
-            return choose_exactly(admissible_, scale);
+            return choose_exactly(admissible_);
         keep_hopeful(hopeful_, estimates_, no_score, scale);
         if (hopeful_.empty()) return -1;
         if (hopeful_.size() == 1 && sure_[hopeful_.front()]) return int(hopeful_.front());
         std::swap(hopeful_, exactly_);
-        return choose_exactly(exactly_, scale, false);
+        return choose_exactly(exactly_, false);
     }
 
     // Score columns exactly; C4.5's average is that of all of them.
-    int choose_exactly(const std::vector<uint32_t>& columns, const Scale& scale,
-                       bool average = true) {
+    int choose_exactly(const std::vector<uint32_t>& columns, bool average = true) {
+        const Scale scale = describe();
         for (uint32_t j : columns) {
             candidates_[j] = score(j, scale);
             thresholds_of_[j] = {candidates_[j].low, candidates_[j].high};
@@ -270,8 +270,8 @@ class FractionalChoice : protected NumberedRecords {
         return best;
     }
 
-    // Weights, classes and impurity of the node.
-    Scale describe() {
+    // Weights and classes of the node; returns its weight.
+    double weigh_node() {
         const double* weights = weights_of(now_.node);
         double total = 0;
         present_.clear();
@@ -281,8 +281,24 @@ class FractionalChoice : protected NumberedRecords {
             total += totals_[k];
             if (totals_[k] > 0) present_.push_back(uint32_t(k));
         }
+        return total;
+    }
+
+    // These, and its impurity.
+    Scale describe() {
+        const double total = weigh_node();
         std::tie(size_impurity_, impurity_) = entropy_.of(total, totals_, present_);
         return {total, Impurities::noise_of(size_impurity_), impurities_, problem_};
+    }
+
+    // The same roughly, for estimates: they allow for that, and for less noise.
+    Scale describe_roughly() {
+        const double total = weigh_node();
+        const LogBounds& logs = LogBounds::shared();
+        size_impurity_ = impurities_.fixed(logs.x_log2_x(total));
+        impurity_ = size_impurity_;
+        for (uint32_t k : present_) impurity_ -= impurities_.fixed(logs.x_log2_x(totals_[k]));
+        return {total, Impurities::noise_of(size_impurity_) + 1, impurities_, problem_};
     }
 
     void estimate(uint32_t j, const Scale& scale) {
