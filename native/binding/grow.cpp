@@ -123,6 +123,7 @@ class BitForest {
         problem_.labels = nullptr;
     }
 
+    // The tree has the columns of the table.
     nb::object grow(nb::list columns, uint64_t sample_key, uint64_t draw_key,
                     nb::object progress) const {
         const std::vector<uint32_t> order = read_order(columns);
@@ -136,7 +137,11 @@ class BitForest {
         const SampleRows rows(table_, layout_.in_order_of(order), sample_key, problem.n_rows);
         const auto grow = [&](const Watch& watch) {
             ThreadPool alone(1, 0);
-            return grow_bits(problem, impurities_, rows, watch, alone);
+            std::vector<Grown> grown = grow_bits(problem, impurities_, rows, watch, alone);
+            for (Grown& part : grown)
+                for (Node& node : part.nodes)
+                    if (node.column >= 0) node.column = int32_t(order[size_t(node.column)]);
+            return grown;
         };
         return hand_over_grown(progress, size_t(problem.n_classes), grow);
     }

@@ -153,8 +153,7 @@ class _SharedBits:
         draw_key = 0 if drawn is None else drawn.key
         grown = self.forest.tree(order, key, draw_key, watch)
         grown = finished(grown, None, self.grid)
-        whole = completed(grown, {}, training, self.grid, recipe.tree)
-        return whole.with_columns(order)
+        return completed(grown, {}, training, self.grid, recipe.tree)
 
 
 def _bits_of(samples: Samples, binned: Training, edges: Edges) -> _SharedBits | None:

@@ -148,7 +148,10 @@ class BitForest:
         draw_key: int,
         progress: Callable[[int], None] | None,
     ) -> Tree:
-        """Grow a tree from a bootstrap sample, with the columns in this order."""
+        """Grow a tree from a bootstrap sample, with the columns in this order.
+
+        The tree has the columns of the table.
+        """
         arrays = self._forest.grow(columns.tolist(), sample_key, draw_key, progress)
         return Tree(**arrays)
 

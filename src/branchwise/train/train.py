@@ -367,6 +367,8 @@ def finished(tree: Tree, scale: Scale | None, grid: WeightGrid) -> Tree:
     Moments become weight, mean and deviation; ``scale`` is None where nodes have none.
     """
     if scale is None:
+        if grid.unit == 1:
+            return tree
         return replace(tree, weights=tree.weights * grid.unit)
     means, variances = native.summarise(scale, tree.weights)
     return replace(
