@@ -98,7 +98,7 @@ def test_same_tree_where_nodes_are_handed_back():
 
 
 def few_rows(seed):
-    """Three to twelve rows, which columns may divide as their targets are best divided."""
+    """Three to twelve rows, which columns may divide as targets are best divided."""
     rng = np.random.default_rng(seed)
     n = int(rng.integers(3, 13))
     columns, cells = [], []
@@ -108,7 +108,8 @@ def few_rows(seed):
             cells.append(rng.normal(size=n).round(int(rng.choice([0, 1, 9]))))
         else:
             n_values = int(rng.choice([2, 6, 64, 65, 200]))
-            columns.append(Column(f"c{j}", "categorical", tuple(range(n_values)), False))
+            values = tuple(range(n_values))
+            columns.append(Column(f"c{j}", "categorical", values, False))
             cells.append(rng.integers(0, n_values, n).astype(np.uint8))
     y = [
         rng.normal(size=n),
