@@ -14,8 +14,10 @@ using namespace branchwise;
 
 namespace {
 
-// One word of so many bytes is sampled: folds of a table differ in some of its rows only, and
-// columns may share a buffer.
+// Of a larger buffer one word of so many bytes is sampled: folds of a table differ in some of its
+// rows only, and columns may share a buffer. Smaller ones are hashed as a whole: the labels of
+// folds are often alike wherever they are sampled.
+constexpr size_t bytes_of_whole = 4096;
 constexpr size_t bytes_of_sample = 1024, fewest_samples = 16, most_samples = 1024;
 constexpr int64_t absent = -1;  // instead of the size of a buffer that is not there
 
@@ -121,20 +123,37 @@ class Fingerprint {
         hash ^= hash >> 29;
     }
 
-    // Words at even distances, from the first to the last.
+    static uint64_t word_at(const Bytes& bytes, size_t at) {
+        uint64_t word;
+        std::memcpy(&word, bytes.data() + at, sizeof word);
+        return word;
+    }
+
     static void mix_in(uint64_t& hash, const Bytes& bytes) {
+        if (bytes.size() <= bytes_of_whole)
+            mix_whole(hash, bytes);
+        else
+            mix_samples(hash, bytes);
+    }
+
+    // Every byte: words in four lanes, which do not wait for each other, then what is left.
+    static void mix_whole(uint64_t& hash, const Bytes& bytes) {
+        constexpr size_t n_lanes = 4, step = n_lanes * sizeof(uint64_t);
+        uint64_t lanes[n_lanes] = {1, 2, 3, 4};
+        size_t at = 0;
+        for (; at + step <= bytes.size(); at += step)
+            for (size_t lane = 0; lane < n_lanes; ++lane)
+                mix(lanes[lane], word_at(bytes, at + lane * sizeof(uint64_t)));
+        for (; at < bytes.size(); ++at) mix(lanes[0], bytes.data()[at]);
+        for (uint64_t lane : lanes) mix(hash, lane);
+    }
+
+    // Words at even distances, from the first to the last.
+    static void mix_samples(uint64_t& hash, const Bytes& bytes) {
         const size_t samples =
             std::clamp(bytes.size() / bytes_of_sample, fewest_samples, most_samples);
-        if (bytes.size() < samples * sizeof(uint64_t)) {
-            for (uint8_t byte : bytes) mix(hash, byte);
-            return;
-        }
         const size_t last = bytes.size() - sizeof(uint64_t);
-        for (size_t k = 0; k < samples; ++k) {
-            uint64_t word;
-            std::memcpy(&word, bytes.data() + last / (samples - 1) * k, sizeof word);
-            mix(hash, word);
-        }
+        for (size_t k = 0; k < samples; ++k) mix(hash, word_at(bytes, last / (samples - 1) * k));
     }
 
     std::deque<Held> held_;  // it moves none of them

@@ -42,6 +42,19 @@ def test_bytes_are_compared_where_samples_are_the_same(kernel):
         assert not read([one]).equals(read(changed))
 
 
+def test_every_byte_of_small_arrays_is_sampled():
+    """Otherwise labels of folds, which are often alike, replace each other."""
+    read = KERNELS["native"]
+    for size in (1, 7, 8, 31, 32, 33, 100, 4096):
+        labels = np.zeros(size, np.uint8)
+        samples = {read([labels]).sampled()}
+        for at in range(size):
+            changed = labels.copy()
+            changed[at] = 1
+            samples.add(read([changed]).sampled())
+        assert len(samples) == size + 1
+
+
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_copy_stays_as_it_was(kernel):
     read = KERNELS[kernel]

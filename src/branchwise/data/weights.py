@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from numbers import Real
 
 import numpy as np
@@ -218,6 +219,7 @@ def weigh(
     return replace(filled, weights=rounded)
 
 
+@lru_cache(maxsize=64)
 def unit_grid(n_rows: int, fractions: bool) -> WeightGrid:
     """Return the grid of rows that all count as one."""
     step = grid_step(n_rows, whole=not fractions)

@@ -101,7 +101,14 @@ def without_limits(recipe: Recipe) -> Recipe:
     usual: dict[str, Any] = {
         name: Recipe.__dataclass_fields__[name].default for name in _AFTER_GROWTH
     }
-    return replace(unpruned(recipe), max_depth=None, min_samples_split=2, **usual)
+    unlimited = replace(unpruned(recipe), max_depth=None, min_samples_split=2, **usual)
+    return _first_equal(unlimited)
+
+
+@lru_cache(maxsize=256)
+def _first_equal(recipe: Recipe) -> Recipe:
+    """Return the first of equal recipes: a key of the cache is compared by identity."""
+    return recipe
 
 
 def _covers(kept: _Kept, max_depth: int | None, cases_to_split: float) -> bool:
@@ -189,7 +196,7 @@ class _Completed(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _without_size(recipe: Recipe) -> Recipe:
-    return replace(recipe, max_depth=None, min_samples_split=2)
+    return _first_equal(replace(recipe, max_depth=None, min_samples_split=2))
 
 
 def _completed_once(
