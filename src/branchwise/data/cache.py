@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable
+from functools import cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -43,8 +44,6 @@ _FEW = 64
 _FINGERPRINTS = 1024
 #: Of each buffer so many bytes are sampled at least, and one of so many.
 _SAMPLES, _STEP = 256, 125
-#: The types of Arrow whose buffers are all that there is.
-_TEXTS = {"string", "large_string"}
 _CONSTANT = {str, int, float, bool, type(None)}
 _LOCK = fork_safe_lock()
 
@@ -254,8 +253,7 @@ def _plain(cells: Any) -> tuple[Hashable | None, Any]:
         return _plain_array(cells)
     if is_arrow_text(cells):
         texts = cells.__arrow_array__()
-        name = str(texts.type)
-        return (name if name in _TEXTS else None), texts
+        return _text_types().get(texts.type.id), texts
     if hasattr(cells, "codes") and hasattr(cells, "categories"):
         # The categories are few: they are compared as they are.
         names = tuple((type(value), value) for value in cells.categories)
@@ -264,6 +262,14 @@ def _plain(cells: Any) -> tuple[Hashable | None, Any]:
     if isinstance(cells, np.ndarray) or hasattr(cells, "_ndarray"):
         return _plain_array(np.asarray(cells))
     return None, None  # masks and dictionaries are stored in further buffers
+
+
+@cache
+def _text_types() -> dict[int, str]:
+    """Return the types of Arrow whose buffers are all that there is, by number."""
+    import pyarrow as pa  # noqa: PLC0415  (loaded only when it is needed)
+
+    return {text.id: str(text) for text in (pa.string(), pa.large_string())}
 
 
 def _plain_array(array: NDArray[Any]) -> tuple[Hashable | None, Any]:

@@ -63,7 +63,8 @@ def _with_format(raw: RawColumn, how: Written) -> RawColumn:
 
 def is_of_pandas(given: object) -> bool:
     """Whether an object is one of pandas, which is not imported for that."""
-    return type(given).__module__.split(".")[0] == "pandas"
+    module = type(given).__module__
+    return module == "pandas" or module.startswith("pandas.")
 
 
 def column_arrays(table: Any) -> Iterable[Any]:

@@ -81,6 +81,10 @@ class Training:
         target = self.target.astype(np.uint8) if few else self.target
         return digest(target), digest(self.weights)
 
+    @cached_property
+    def _has_missing(self) -> bool:
+        return any(column.has_missing for column in self.columns)
+
     def take(self, rows: Ints, times: NDArray[np.uint8] | None = None) -> Training:
         """Keep some of the rows, each as often as ``times`` says."""
         weights = None if self.weights is None else self.weights[rows]
@@ -121,7 +125,7 @@ class Training:
 
     def _weigh(self, divides: bool, weights_are_cases: bool) -> WeightGrid:
         # Cases are split only where values are missing and go down every branch.
-        split = divides and any(column.has_missing for column in self.columns)
+        split = divides and self._has_missing
         n_rows = self.data.n_rows if self.times is None else int(self.times.sum())
         return weigh(self.weights, n_rows, split, weights_are_cases)
 
