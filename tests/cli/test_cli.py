@@ -1755,8 +1755,14 @@ def test_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     target = tmp_path / "tree.json"
     message = refusal("fit", WEATHER, "-t", "play", "-o", target)
-    assert message == "No space left on device"
+    assert message == f"{target}: No space left on device"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a full device")
+def test_a_full_device_is_named():
+    message = refusal("fit", WEATHER, "-t", "play", "-o", "/dev/full")
+    assert message == "/dev/full: No space left on device"
 
 
 def test_the_file_is_named_if_the_system_names_it(tmp_path, monkeypatch):

@@ -97,3 +97,28 @@ def test_the_sheet_that_is_read_is_named(tmp_path):
 def test_what_is_no_number_of_lines(write, skip):
     with pytest.raises(ParameterError, match="skip must be a whole number of lines"):
         read_table(write("a\n1\n"), skip=skip)
+
+
+SEPARATOR_LINES = ["sep=;\n", '"sep=;"\r\n', "SEP=;\n", "\ufeffsep=;\n"]
+
+
+@pytest.mark.parametrize("first", SEPARATOR_LINES)
+def test_a_line_that_names_the_separator_is_obeyed(write, first):
+    path = write(first + "a;b\n1.5;x\n2.5;y\n")
+    assert read_table(path).to_pydict() == {"a": [1.5, 2.5], "b": ["x", "y"]}
+    assert [c.frame.names for c in StreamedTable((str(path),)).chunks()] == [("a", "b")]
+    # What is asked for comes first.
+    assert read_table(path, separator="|").column_names == ["a;b"]
+    with pytest.raises(DataError, match="has 1 cell in line 4, but 2 in its header"):
+        read_table(write(first + "a;b\n1;x\n2\n"))
+
+
+def test_a_line_that_names_the_separator_below_a_title(write):
+    path = write("Report\nsep=|\na|b\n1|x\n2|y\n")
+    assert read_table(path, skip=1).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+    assert read_table(path, skip=2).to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+    # A column of such a name is none.
+    path = write("sep=size,b\n1,x\n2,y\n")
+    assert read_table(path).column_names == ["sep=size", "b"]
+    with pytest.raises(DataError, match="is empty"):
+        read_table(write("sep=;\n"))

@@ -539,3 +539,15 @@ def test_importing_branchwise_does_not_load_pyarrow():
     code = "import sys, branchwise, branchwise.files.read_table;"
     code += "sys.exit('pyarrow' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("rows", [1, 400_000])
+def test_hexadecimal_numbers_are_texts(write, rows):
+    text = "code,n,m\n" + "12,0x,-5\n" * rows + "0x1A,b,7\n"
+    table = read_table(write(text.encode()))
+    assert set(table["code"].to_pylist()) == {"12", "0x1A"}
+    assert table["m"].to_pylist()[-2:] == [-5, 7]
+    table = read_table(write(b"a\n12\n-0X1f\n"))
+    assert table["a"].to_pylist() == ["12", "-0X1f"]
+    with pytest.raises(DataError, match=r"must hold numbers.*0x1A"):
+        read_table(write(b"a\n12\n0x1A\n"), number_columns=["a"])

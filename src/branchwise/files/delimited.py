@@ -31,6 +31,8 @@ from branchwise.files.raw_bytes import (
 
 _DELIMITERS = (",", "\t", ";", "|")
 _QUOTED = re.compile(r'"[^"]*"?')
+#: A first line by which programs tell Excel the delimiter.
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
 _QUOTED_OR_SPACES = re.compile(rb'(?<![^\s])"(?:[^"]|"")*"|[ \t]+')
 _ENDS = (b"\n", b"\r", b"")
 #: Beginnings of text that is not a table.
@@ -55,6 +57,12 @@ class DelimitedFile:
         check_binary(content, label)
         begin = _after_lines(content, reading.skip, label)
         first = _first_line(content, begin, label)
+        separator_line = _SEPARATOR_LINE.fullmatch(first)
+        if separator_line:
+            separator = reading.separator or separator_line[1]
+            reading = replace(reading, skip=reading.skip + 1, separator=separator)
+            begin = _after_lines(content, reading.skip, label)
+            first = _first_line(content, begin, label)
         _check_other_text(first, label)
         delimiter = reading.separator or _sniff(first, content, begin)
         #: The option that strips whitespace around cells, unless it is given.

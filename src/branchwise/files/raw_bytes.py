@@ -8,6 +8,7 @@ decompression bomb is rejected early, and gigabytes from a pipe take no memory.
 from __future__ import annotations
 
 import codecs
+import errno
 import gzip
 import io
 import os
@@ -26,6 +27,9 @@ from typing import Any, BinaryIO, NoReturn, cast
 from branchwise.errors import DataError
 from branchwise.files.options import reading_progress
 
+#: Errors of writing to an open file, which do not say which.
+_WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
 
 def is_device(path: Path) -> bool:
     """Whether a path is there and is neither a file nor a directory."""
@@ -42,13 +46,13 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     final = Path(path).resolve()
     if is_device(final):
-        with final.open("wb") as device:
+        with _naming(final), final.open("wb") as device:
             yield device
         return
     _check_location(final)
     draft, file = _new_draft(final)
     try:
-        with file:
+        with _naming(final), file:
             if final.is_file():
                 draft.chmod(stat.S_IMODE(final.stat().st_mode))
             yield file
@@ -59,6 +63,17 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with suppress(FileNotFoundError):
             draft.unlink()
         if isinstance(error, OSError) and error.filename == str(draft):
+            raise _of_final(error, final) from None
+        raise
+
+
+@contextmanager
+def _naming(final: Path) -> Iterator[None]:
+    """Name the file in errors of writing, such as that of a full device."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno in _WRITE_ERRORS:
             raise _of_final(error, final) from None
         raise
 

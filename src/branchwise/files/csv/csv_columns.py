@@ -14,11 +14,13 @@ from typing import Any
 
 from branchwise.data.arrow import arrow_csv, is_text, pa, sorted_dictionary
 from branchwise.files.options import reading_progress
-from branchwise.files.raw_bytes import Buffer
+from branchwise.files.raw_bytes import Buffer, find
 
 #: Arrow falls back to plain text beyond this many distinct values in a block.
 NO_LIMIT = 2**31 - 1
 
+#: How hexadecimal numbers begin.
+_HEXADECIMAL = (b"0x", b"0X")
 #: Texts longer than this are long.
 _LONG = 2**26
 #: Bytes of a long text from which the types of its columns are inferred.
@@ -60,9 +62,30 @@ class Parser:
         dated = [i for i, c in columns.items() if pa.types.is_temporal(c.type)]
         if dated:
             columns |= self._parsed(dated, {index: _category() for index in dated})
+        columns |= self._hexadecimal(columns)
         return {
             index: sorted_dictionary(column) if is_text(column.type) else column
             for index, column in columns.items()
+        }
+
+    def _hexadecimal(self, columns: Mapping[int, Any]) -> dict[int, Any]:
+        """Return columns with cells such as 0x1A as text, as other readers have them.
+
+        Arrow takes them for whole numbers.
+        """
+        whole = [i for i, c in columns.items() if pa.types.is_integer(c.type)]
+        has_some = (find(self.content, mark, self.start) >= 0 for mark in _HEXADECIMAL)
+        if not whole or not any(has_some):
+            return {}
+        texts = self._parsed(whole, {index: _category() for index in whole})
+        return {
+            index: column
+            for index, column in texts.items()
+            if any(
+                value.as_py().lstrip("-")[:2].encode() in _HEXADECIMAL
+                for chunk in column.chunks
+                for value in chunk.dictionary
+            )
         }
 
     def _quickly(
