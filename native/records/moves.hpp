@@ -85,17 +85,20 @@ class Mover {
 
     // Records that go down every branch: the cases that they give to each are added to it.
     void divide(const RecordJob& job, Branches& made) {
-        parts_.clear();
+        const size_t n_branches = made.count();
+        parts_.resize(fractional_.size() * n_branches);
         if (fractional_.empty()) return;
         set_fractions(made);
+        Part* part = parts_.data();
+        double* const cases = made.cases.data();
+        size_t* const rows = rows_.data();
         for (uint32_t i : fractional_) {
             const uint8_t* record = records_.first(job) + i * records_.size();
-            for (size_t b = 0; b < made.count(); ++b) {
-                const Part part = part_of(record, b);
-                parts_.push_back(part);
-                if (!(part.weight > 0)) continue;
-                made.cases[b] += double(part.share) * problem_.case_step;
-                ++rows_[b];
+            for (size_t b = 0; b < n_branches; ++b, ++part) {
+                *part = part_of(record, b);
+                if (!(part->weight > 0)) continue;
+                cases[b] += double(part->share) * problem_.case_step;
+                ++rows[b];
             }
         }
     }
@@ -169,8 +172,7 @@ class Mover {
     }
 
     void count_records(const Branches& made) {
-        rows_.assign(made.count() + 1, 0);
-        for (uint32_t branch : branch_) ++rows_[branch];
+        count_branches(made.count() + 1);
         fractional_.clear();
         if (made.missing_to != every_branch || !rows_.back()) return;
         // Which records are missing is anybody's guess: all are written down, one over the
@@ -184,6 +186,20 @@ class Mover {
             next += branch[i] == every;
         }
         fractional_.pop_back();
+    }
+
+    // Two records at a time, so that few increments wait for the one before.
+    void count_branches(size_t n_branches) {
+        rows_.assign(n_branches, 0);
+        other_rows_.assign(n_branches, 0);
+        const uint32_t* const branch = branch_.data();
+        const size_t n = branch_.size();
+        for (size_t i = 0; i + 1 < n; i += 2) {
+            ++rows_[branch[i]];
+            ++other_rows_[branch[i + 1]];
+        }
+        if (n % 2) ++rows_[branch[n - 1]];
+        for (size_t b = 0; b < n_branches; ++b) rows_[b] += other_rows_[b];
     }
 
     void set_fractions(const Branches& made) {
@@ -207,6 +223,41 @@ class Mover {
             if (children[b].arena)
                 destinations_[b] = {records_.first_to_write(children[b]), records_.size()};
         const size_t size = records_.size();
+        constexpr size_t unit = RecordLayout::unit;
+        switch (size / unit) {  // a copy whose size is known takes no loop
+            case 2:
+                move_whole<2 * unit>(job);
+                break;
+            case 3:
+                move_whole<3 * unit>(job);
+                break;
+            case 4:
+                move_whole<4 * unit>(job);
+                break;
+            case 5:
+                move_whole<5 * unit>(job);
+                break;
+            default:
+                move_whole<0>(job);
+        }
+        const Part* part = parts_.data();
+        for (uint32_t i : fractional_) {
+            const uint8_t* const record = records_.first(job) + i * size;
+            for (size_t b = 0; b < children.size(); ++b, ++part) {
+                if (!(part->weight > 0) || !children[b].arena) continue;
+                uint8_t* const out = destinations_[b].next;
+                destinations_[b].next = out + size;
+                copy_record(record, out, size);
+                store<int64_t>(out + records_.layout().weight, part->weight);
+                store<int64_t>(out + records_.layout().share, part->share);
+            }
+        }
+    }
+
+    // Records of so many bytes, or of any size: 0.
+    template <size_t known_size>
+    void move_whole(const RecordJob& job) {
+        const size_t size = known_size ? known_size : records_.size();
         const uint8_t* record = records_.first(job);
         const uint32_t* branch = branch_.data();
         Destination* const destinations = destinations_.data();
@@ -215,18 +266,6 @@ class Mover {
             uint8_t* const out = destination.next;
             destination.next = out + destination.step;
             copy_record(record, out, size);
-        }
-        const Part* part = parts_.data();
-        for (uint32_t i : fractional_) {
-            record = records_.first(job) + i * size;
-            for (size_t b = 0; b < children.size(); ++b, ++part) {
-                if (!(part->weight > 0) || !children[b].arena) continue;
-                uint8_t* const out = destinations[b].next;
-                destinations[b].next = out + size;
-                copy_record(record, out, size);
-                store<int64_t>(out + records_.layout().weight, part->weight);
-                store<int64_t>(out + records_.layout().share, part->share);
-            }
         }
     }
 
@@ -414,6 +453,7 @@ class Mover {
     std::vector<double> fractions_;     // of every branch, for these
     std::vector<Part> parts_;           // of these, branch by branch
     std::vector<size_t> rows_, next_;   // of every branch
+    std::vector<size_t> other_rows_;    // of every branch, of every second record
     std::vector<Destination> destinations_;
     std::vector<uint64_t> places_, part_places_;  // where records, and parts of them, went
     bool all_in_two_ = false;
