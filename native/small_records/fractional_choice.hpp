@@ -23,8 +23,6 @@ namespace branchwise {
 
 class FractionalChoice : protected NumberedRecords {
   protected:
-    using Alive = std::array<uint64_t, most_columns / 64>;  // a bit for each column
-
     // The ranks beside a threshold.
     struct Threshold {
         uint32_t low, high;
@@ -33,8 +31,8 @@ class FractionalChoice : protected NumberedRecords {
     // An open node.
     struct Open {
         int64_t node, depth;
-        Bits rows;
-        Bits whole;  // those with the cases of a leaf
+        Cases cases;
+        Bits undivided;  // rows that are one case each
         Alive alive;
         int64_t steps[most];  // of each of them
 
@@ -42,16 +40,10 @@ class FractionalChoice : protected NumberedRecords {
         void copy(const Open& other, size_t n) {
             node = other.node;
             depth = other.depth;
-            rows = other.rows;
-            whole = other.whole;
+            cases = other.cases;
+            undivided = other.undivided;
             alive = other.alive;
             std::copy_n(other.steps, n, steps);
-        }
-
-        void put(size_t row, int64_t of_row, int64_t in_leaf) {
-            steps[row] = of_row;
-            rows |= Bits(1) << row;
-            whole |= Bits(of_row >= in_leaf) << row;
         }
     };
 
@@ -67,6 +59,7 @@ class FractionalChoice : protected NumberedRecords {
                              problem.cases_in_branch <= problem.cases_in_leaf),
           largest_gain_(problem.takes_largest_gain()),
           steps_in_leaf_(fewest_steps(problem.cases_in_leaf)),
+          steps_of_case_(steps_of(1.0, problem.case_step)),
           thresholds_of_(problem.columns.size()),
           entropy_(impurities),
           thresholds_(problem, impurities),
@@ -81,7 +74,7 @@ class FractionalChoice : protected NumberedRecords {
 
     // For the subtree that has been loaded.
     void make_room() {
-        counts_.resize(most_codes * classes_.size());
+        parts_.resize(most_codes * classes_.size());
         total_steps_.resize(classes_.size());
     }
 
@@ -90,7 +83,7 @@ class FractionalChoice : protected NumberedRecords {
         find_admissible();
         if (admissible_.empty()) return -1;
         if (admissible_.size() == 1 && all_may_be_tested_ &&
-            !columns_[local_[admissible_.front()]].is_number())
+            !records_.is_numeric(admissible_.front()))
             return int(admissible_.front());
         return choose_admissible();
     }
@@ -102,18 +95,24 @@ class FractionalChoice : protected NumberedRecords {
 
     // A column that is not tested below the node.
     void leave_out(const LocalColumn& column) {
-        now_.alive[local_[column.column] / 64] &= ~(uint64_t(1) << (local_[column.column] % 64));
+        now_.alive[column.place / 64] &= ~(uint64_t(1) << column.place % 64);
     }
 
-    // Weights of the values of a column by class, into counts_.
-    void count(const LocalColumn& column) {
+    // Add up the parts of cases of a column by value and class. What is left of the rows of a value
+    // are as many cases as there are, so that no loop is as long as a value has parts, which nobody
+    // could predict.
+    void add_parts(const LocalColumn& column) {
         const size_t width = classes_.size();
-        const auto clear = [&](size_t code) { std::fill_n(&counts_[code * width], width, 0); };
-        for (uint32_t v = column.begin; v < column.end; ++v) clear(code_of(v));
-        clear(column.missing_code);
-        each_bit(now_.rows, [&](size_t row) {
-            counts_[column.codes[row] * width + class_of_[row]] += now_.steps[row];
+        std::fill_n(parts_.begin(), (column.missing_code + 1) * width, 0);
+        each_bit(now_.cases.rows & ~now_.undivided, [&](size_t row) {
+            parts_[column.codes[row] * width + class_of_[row]] += now_.steps[row];
         });
+    }
+
+    // What rows of a code weigh in a class, in steps; the parts of the column have been added up.
+    int64_t steps_of_class(Bits rows, uint32_t code, size_t k) const {
+        const auto n = __builtin_popcountll(rows & now_.undivided & rows_of_class_[k]);
+        return n * steps_of_case_ + parts_[code * classes_.size() + k];
     }
 
     const Problem& problem_;
@@ -124,8 +123,9 @@ class FractionalChoice : protected NumberedRecords {
     const bool all_may_be_tested_;  // all admissible columns, whatever they gain
     const bool largest_gain_;       // whether the best column is the one that gains most
     const int64_t steps_in_leaf_;
+    const int64_t steps_of_case_;
     Open now_;
-    std::vector<int64_t> counts_;           // steps by code and class
+    std::vector<int64_t> parts_;            // steps by code and class
     std::vector<Threshold> thresholds_of_;  // by column
 
   private:
@@ -136,75 +136,46 @@ class FractionalChoice : protected NumberedRecords {
         return steps;
     }
 
-    // Columns whose values all have the cases of a leaf. Those that do not vary are no longer
-    // alive.
+    // Columns whose values all have the cases of a leaf, and numbers. Those that are seen not to
+    // vary are no longer alive.
     void find_admissible() {
-        if (is_narrow())
-            find_admissible(narrow_.data());
-        else
-            find_admissible(wide_.data());
-    }
-
-    // What the values of a column are like at the node.
-    struct Kinds {
-        bool several;
-        bool thin;      // a single row of one has too few cases
-        bool doubtful;  // rows have too few each
-    };
-
-    template <typename Word>
-    void find_admissible(const Word* rows_of_values) {
         admissible_.clear();
-        for (size_t word = 0; word * 64 < columns_.size(); ++word)
-            each_bit(now_.alive[word], [&](size_t bit) {
-                const LocalColumn& column = columns_[word * 64 + bit];
-                if (column.is_number()) return admissible_.push_back(column.column);
-                const Kinds kinds = kinds_of(column, rows_of_values);
-                if (!kinds.several)
-                    now_.alive[word] &= ~(uint64_t(1) << bit);
-                else if (!kinds.thin && !(kinds.doubtful && has_thin_value(column)))
-                    admissible_.push_back(column.column);
-            });
-    }
-
-    // A few values at a time; those beyond the last of a column have no rows.
-    template <typename Word>
-    Kinds kinds_of(const LocalColumn& column, const Word* rows_of_values) const {
-        using Words [[gnu::vector_size(16)]] = Word;
-        constexpr size_t together = sizeof(Words) / sizeof(Word);
-        static_assert(lanes % together == 0, "values of a column fill their words");
-        const auto of_node = Word(now_.rows), whole = Word(now_.whole);
-        Words thin = {}, doubtful = {};
-        int n_bytes = 0;  // of values that have rows
-        for (size_t v = column.begin; v < column.end; v += together) {
-            Words rows;
-            std::memcpy(&rows, rows_of_values + v, sizeof rows);
-            rows &= of_node;
-            const Words several = rows & (rows - 1);
-            const auto any = reinterpret_cast<Words>(rows != 0);
-            const auto few = reinterpret_cast<Words>((rows & whole) == 0);
-            const auto single = reinterpret_cast<Words>(several == 0);
-            n_bytes += __builtin_popcount(highest_bits(reinterpret_cast<Lanes>(any)));
-            thin |= any & single & few;
-            doubtful |= ~single & few;
+        size_t n_alive = 0;
+        for (uint64_t word : now_.alive) n_alive += size_t(__builtin_popcountll(word));
+        const auto take = [&](uint32_t j) { admissible_.push_back(j); };
+        if (admissible_columns_.are_many(n_alive)) {
+            admissible_columns_.each(now_.cases, now_.steps, steps_in_leaf_, now_.alive, take);
+        } else {
+            for (size_t word = 0; word < now_.alive.size(); ++word)
+                each_bit(now_.alive[word], [&](size_t bit) {
+                    const uint32_t place = uint32_t(word * 64 + bit);
+                    if (place < first_number_) look_at_alone(admissible_columns_.column_at(place));
+                });
         }
-        return {n_bytes > int(sizeof(Word)), highest_bits(reinterpret_cast<Lanes>(thin)) != 0,
-                highest_bits(reinterpret_cast<Lanes>(doubtful)) != 0};
+        for (uint32_t j : numbers_)
+            if (is_in(now_.alive, column_at(j))) take(j);
     }
 
-    // Add up the cases of values of which no row has enough.
-    bool has_thin_value(const LocalColumn& column) const {
+    // Few columns are looked at one by one.
+    void look_at_alone(uint32_t j) {
+        const LocalColumn& column = column_at(j);
+        size_t n_values = 0;
         for (uint32_t v = column.begin; v < column.end; ++v) {
-            const Bits rows = rows_of(v) & now_.rows;
-            if (!rows || rows & now_.whole) continue;
+            const Bits rows = rows_of(v) & now_.cases.rows;
+            if (!rows) continue;
+            ++n_values;
+            if (rows & now_.cases.whole) continue;
             int64_t steps = 0;
             each_bit(rows, [&](size_t row) { steps += now_.steps[row]; });
-            if (steps < steps_in_leaf_) return true;
+            if (steps < steps_in_leaf_) return;
         }
-        return false;
+        if (n_values > 1)
+            admissible_.push_back(j);
+        else
+            leave_out(column);
     }
 
-    // The impurity of rows of the weight 1.
+    // The impurity of rows of one case each.
     double impurity_of(Bits rows) const {
         double impurity = x_log2_x_[__builtin_popcountll(rows)];
         for (uint32_t k : present_)
@@ -213,15 +184,15 @@ class FractionalChoice : protected NumberedRecords {
     }
 
     // The most that a column can gain: its branches, and the rows that miss it, have no less
-    // impurity than the rows among them have that are the cases of a leaf each. Exact impurities
-    // are sums of terms that are rounded to a unit.
-    double most_gain(uint32_t j, const Scale& scale) const {
-        const LocalColumn& column = columns_[local_[j]];
+    // impurity than the rows among them have that are one case each. Exact impurities are sums of
+    // terms that are rounded to a unit.
+    double most_gain(uint32_t j, const Scale& scale) {
+        const LocalColumn& column = column_at(j);
         if (column.is_number()) return std::numeric_limits<double>::infinity();
-        double left = impurity_of(column.missing & now_.whole);
+        double left = impurity_of(column.missing & now_.undivided);
         for (uint32_t v = column.begin; v < column.end; ++v)
-            left += impurity_of(rows_of(v) & now_.whole);
-        const double drop = double(impurity_) * scale.unit - left * weight_of(steps_in_leaf_);
+            left += impurity_of(rows_of(v) & now_.undivided);
+        const double drop = double(impurity_) * scale.unit - left;
         const auto terms = double((column.end - column.begin + 2) * (present_.size() + 2));
         return (drop + 3 * LogBounds::slack * scale.total + terms * scale.unit) / scale.total;
     }
@@ -302,18 +273,18 @@ class FractionalChoice : protected NumberedRecords {
     }
 
     void estimate(uint32_t j, const Scale& scale) {
-        if (columns_[local_[j]].is_number()) return estimate_number(j, scale);
+        if (column_at(j).is_number()) return estimate_number(j, scale);
         sure_[j] = true;
         rough_.clear(present_);
         rough_.expect(double(impurity_) * impurities_.unit());
         estimates_[j] = ScoreEstimate();
-        if (add_branches(j, scale, rough_))
+        if (add_branches(column_at(j), scale, rough_))
             estimates_[j] = rough_.estimate(scale, double(size_impurity_) * impurities_.unit());
     }
 
     // A column that does not vary is no longer alive.
     void estimate_number(uint32_t j, const Scale& scale) {
-        const LocalColumn& column = columns_[local_[j]];
+        const LocalColumn& column = column_at(j);
         estimates_[j] = ScoreEstimate();
         sure_[j] = true;
         if (!load_numbers(column)) {
@@ -321,8 +292,8 @@ class FractionalChoice : protected NumberedRecords {
             return;
         }
         Candidate candidate;
-        if (!thresholds_.estimate(node_of(scale), column.missing & now_.rows, now_.steps, class_of_,
-                                  close_values(j), estimates_[j], candidate, sure_[j])) {
+        if (!thresholds_.estimate(node_of(scale), column.missing & now_.cases.rows, now_.steps,
+                                  class_of_, close_values(j), estimates_[j], candidate, sure_[j])) {
             candidate = score(j, scale);
             estimates_[j] = ScoreEstimate::exact(candidate, scale);
             sure_[j] = true;
@@ -331,7 +302,7 @@ class FractionalChoice : protected NumberedRecords {
     }
 
     bool load_numbers(const LocalColumn& column) {
-        return thresholds_.load(*column.ordered, now_.rows & ~column.missing, now_.steps,
+        return thresholds_.load(*column.ordered, now_.cases.rows & ~column.missing, now_.steps,
                                 class_of_);
     }
 
@@ -346,18 +317,18 @@ class FractionalChoice : protected NumberedRecords {
     }
 
     Candidate score_number(uint32_t j, const Scale& scale) {
-        const LocalColumn& column = columns_[local_[j]];
+        const LocalColumn& column = column_at(j);
         if (!load_numbers(column)) return Candidate();
-        return thresholds_.score(node_of(scale), column.missing & now_.rows, now_.steps, class_of_,
-                                 close_values(j));
+        return thresholds_.score(node_of(scale), column.missing & now_.cases.rows, now_.steps,
+                                 class_of_, close_values(j));
     }
 
     Candidate score(uint32_t j, const Scale& scale) {
-        if (columns_[local_[j]].is_number()) return score_number(j, scale);
+        if (column_at(j).is_number()) return score_number(j, scale);
         Candidate candidate;
         exact_.clear(present_);
         exact_.expect(impurity_);
-        if (!add_branches(j, scale, exact_)) return candidate;
+        if (!add_branches(column_at(j), scale, exact_)) return candidate;
         exact_.sum();
         candidate.drop = std::max<int64_t>(exact_.drop(), 0);
         candidate.score = scale.score(candidate.drop, ratio_ ? size_impurity_ - exact_.sizes() : 0);
@@ -366,32 +337,32 @@ class FractionalChoice : protected NumberedRecords {
 
     // As ColumnScorer::add_branches does for an admissible column.
     template <typename Impurities>
-    bool add_branches(uint32_t j, const Scale& scale, Impurities& impurities) {
-        const LocalColumn& column = columns_[local_[j]];
-        count(column);
-        if (column.missing & now_.rows) {
-            const double size = weigh(column.missing_code);
+    bool add_branches(const LocalColumn& column, const Scale& scale, Impurities& impurities) {
+        add_parts(column);
+        if (const Bits missing = column.missing & now_.cases.rows) {
+            const double size = weigh(missing, column.missing_code);
             std::fill(known_.begin(), known_.end(), 0.0);
             for (uint32_t k : present_) known_[k] = totals_[k] - cell_[k];
             impurities.set_known(known_.data(), scale.total - size, size);
         }
         size_t large = 0;
         for (uint32_t v = column.begin; v < column.end; ++v) {
-            if (!(rows_of(v) & now_.rows)) continue;
-            const double size = weigh(code_of(v));
+            const Bits rows = rows_of(v) & now_.cases.rows;
+            if (!rows) continue;
+            const double size = weigh(rows, code_of(v));
             large += size >= problem_.cases_in_branch;
             impurities.add_branch(cell_, size);
         }
         return large >= 2;
     }
 
-    // The weight of a value that was counted; by class, into cell_.
-    double weigh(uint32_t code) {
-        const int64_t* const counts = &counts_[code * classes_.size()];
+    // The weight of the rows of a code; by class, into cell_.
+    double weigh(Bits rows, uint32_t code) {
         int64_t all = 0;
         for (uint32_t k : present_) {
-            cell_[k] = weight_of(counts[k]);
-            all += counts[k];
+            const int64_t steps = steps_of_class(rows, code, k);
+            cell_[k] = weight_of(steps);
+            all += steps;
         }
         return weight_of(all);
     }

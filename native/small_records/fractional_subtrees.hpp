@@ -46,11 +46,17 @@ class FractionalSubtrees : FractionalChoice {
         Open& root = open_.front();
         root.node = job.node;
         root.depth = job.depth;
-        root.rows = root.whole = 0;
-        root.alive = every_column();
+        Bits whole = 0, tiny = 0, undivided = 0;
+        root.alive = every_column_;
         const uint8_t* record = records_.first(job);
-        for (size_t i = 0; i < job.n; ++i, record += records_.size())
-            root.put(i, records_.steps(record), steps_in_leaf_);
+        for (size_t i = 0; i < job.n; ++i, record += records_.size()) {
+            const int64_t steps = root.steps[i] = records_.steps(record);
+            whole |= Bits(steps >= steps_in_leaf_) << i;
+            tiny |= Bits(4 * steps <= steps_in_leaf_) << i;
+            undivided |= Bits(steps == steps_of_case_) << i;
+        }
+        root.cases = {every_row(), whole, tiny};
+        root.undivided = undivided;
         while (n_open_) {
             now_.copy(open_[--n_open_], n_);
             const int chosen = choose();
@@ -65,14 +71,8 @@ class FractionalSubtrees : FractionalChoice {
         Bits rows;
     };
 
-    Alive every_column() const {
-        Alive alive = {};
-        for (size_t k = 0; k < columns_.size(); ++k) alive[k / 64] |= uint64_t(1) << (k % 64);
-        return alive;
-    }
-
     void carry_out(uint32_t j) {
-        const LocalColumn& column = columns_[local_[j]];
+        const LocalColumn& column = column_at(j);
         if (column.is_number())
             make_sides(column);
         else
@@ -80,16 +80,22 @@ class FractionalSubtrees : FractionalChoice {
         const size_t width = classes_.size();
         sizes_.clear();
         double known = 0;
-        for (const Branch& branch : branches_) {
-            const auto counts = counts_.begin() + ptrdiff_t(branch.code * width);
-            sizes_.push_back(
-                weight_of(std::accumulate(counts, counts + ptrdiff_t(width), int64_t(0))));
+        counts_.resize(branches_.size() * width);
+        for (size_t b = 0; b < branches_.size(); ++b) {
+            int64_t all = 0;
+            for (size_t k = 0; k < width; ++k) {
+                const int64_t steps = steps_of_class(branches_[b].rows, branches_[b].code, k);
+                counts_[b * width + k] = steps;
+                all += steps;
+            }
+            sizes_.push_back(weight_of(all));
             known += sizes_.back();
         }
         const size_t first = grown_.add_nodes(branches_.size(), width_);
         record_split(j, first);
         for (size_t b = 0; b < branches_.size(); ++b)
-            add_child(first + b, branches_[b], column.missing & now_.rows, sizes_[b] / known);
+            add_child(first + b, branches_[b], column.missing & now_.cases.rows, sizes_[b] / known,
+                      &counts_[b * width]);
     }
 
     // The two sides of a threshold, the lower one first.
@@ -97,24 +103,25 @@ class FractionalSubtrees : FractionalChoice {
         const NumberedOrder& ordered = *column.ordered;
         const uint32_t low = thresholds_of_[column.column].low;
         const size_t width = classes_.size();
-        std::fill_n(counts_.begin(), 2 * width, 0);
+        std::fill_n(parts_.begin(), 2 * width, 0);
         branches_.assign({{0, 0}, {1, 0}});
-        each_bit(now_.rows & ~column.missing, [&](size_t row) {
+        each_bit(now_.cases.rows & ~column.missing, [&](size_t row) {
             const size_t side = ordered.rank[ordered.place[row]] > low;
             branches_[side].rows |= Bits(1) << row;
-            counts_[side * width + class_of_[row]] += now_.steps[row];
+            if (!(now_.undivided >> row & 1))
+                parts_[side * width + class_of_[row]] += now_.steps[row];
         });
     }
 
     // A branch for each value; a category is not tested twice.
     void make_values(const LocalColumn& column) {
         leave_out(column);
-        count(column);
+        add_parts(column);
         branches_.resize(column.end - column.begin);
         size_t n_branches = 0;
         for (uint32_t v = column.begin; v < column.end; ++v) {
             branches_[n_branches].code = code_of(v);
-            branches_[n_branches].rows = rows_of(v) & now_.rows;
+            branches_[n_branches].rows = rows_of(v) & now_.cases.rows;
             n_branches += branches_[n_branches].rows != 0;
         }
         branches_.resize(n_branches);
@@ -123,7 +130,7 @@ class FractionalSubtrees : FractionalChoice {
     void record_split(uint32_t j, size_t first) {
         Node& node = grown_.nodes[size_t(now_.node)];
         node.column = int32_t(j);
-        if (columns_[local_[j]].is_number())
+        if (column_at(j).is_number())
             node.threshold = threshold_between(records_.values(j), thresholds_of_[j].low,
                                                thresholds_of_[j].high, problem_.positions[j]);
         node.missing_to = every_branch;
@@ -132,17 +139,17 @@ class FractionalSubtrees : FractionalChoice {
         node.first_child = uint32_t(first);
     }
 
-    // Rows of a value that was counted, and a fraction of those that miss the column.
-    void add_child(size_t node, const Branch& value, Bits missing, double fraction) {
+    // Rows of a branch, whose weights by class are given, and a fraction of those that miss the
+    // column.
+    void add_child(size_t node, const Branch& branch, Bits missing, double fraction,
+                   int64_t* counts) {
         if (n_open_ == open_.size()) open_.resize(2 * n_open_);
         Open& child = open_[n_open_];
-        child.rows = value.rows;
-        child.whole = value.rows & now_.whole;
-        std::copy_n(now_.steps, n_, child.steps);
-        int64_t* const counts = &counts_[value.code * classes_.size()];
+        child.cases = now_.cases.among(branch.rows);
         each_bit(missing, [&](size_t row) {
             const auto steps = int64_t(std::rint(double(now_.steps[row]) * fraction));
-            if (steps > 0) child.put(row, steps, steps_in_leaf_);
+            child.steps[row] = steps;
+            if (steps > 0) child.cases.add(row, steps, steps_in_leaf_);
             counts[class_of_[row]] += steps;
         });
         double* weights = weights_of(int64_t(node));
@@ -154,13 +161,16 @@ class FractionalSubtrees : FractionalChoice {
             all += counts[k];
             present += counts[k] > 0;
         }
-        grown_.nodes[node].code = int32_t(value.code);
+        grown_.nodes[node].code = int32_t(branch.code);
         grown_.nodes[node].cases = weight_of(all);
-        child.node = int64_t(node);
         child.depth = now_.depth + 1;
+        if (present < 2 || grown_.nodes[node].cases < problem_.cases_to_split) return;
+        if (problem_.max_depth >= 0 && child.depth >= problem_.max_depth) return;
+        child.node = int64_t(node);
+        child.undivided = branch.rows & now_.undivided;
         child.alive = now_.alive;
-        n_open_ += present > 1 && grown_.nodes[node].cases >= problem_.cases_to_split &&
-                   (problem_.max_depth < 0 || child.depth < problem_.max_depth);
+        each_bit(branch.rows, [&](size_t row) { child.steps[row] = now_.steps[row]; });
+        ++n_open_;
     }
 
     // Of the subtree.
@@ -170,6 +180,7 @@ class FractionalSubtrees : FractionalChoice {
     // Scratch.
     std::vector<Branch> branches_;
     std::vector<double> sizes_;
+    std::vector<int64_t> counts_;  // steps by branch and class
 };
 
 }  // namespace branchwise

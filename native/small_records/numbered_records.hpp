@@ -5,9 +5,7 @@
 
 #pragma once
 
-#include "core/byte_matrix.hpp"
-#include "records/records.hpp"
-#include "small_records/value_sets.hpp"
+#include "small_records/admissible_columns.hpp"
 
 namespace branchwise {
 
@@ -41,20 +39,22 @@ class NumberedRecords {
     using Rows = Records<double>;
     static constexpr size_t most = NumberedOrder::most;  // records
     using Bits = NumberedOrder::Bits;
-    static constexpr size_t most_narrow = 32;  // records whose bits have space in half a word
-    static constexpr uint32_t most_codes = 64;
+    using Alive = AdmissibleColumns::Alive;
+    using Cases = AdmissibleColumns::Cases;
+    static constexpr uint32_t most_codes = AdmissibleColumns::most_codes;
     static constexpr uint32_t few_codes = 16;
-    static constexpr size_t most_columns = 256;
-    static constexpr size_t lanes = 4;  // values of a column take up a multiple of so many
+    static_assert(most == AdmissibleColumns::most_rows, "rows have a bit each");
 
-    // A column at the root of the subtree: its values are those from `begin` to `end`.
+    // A column in the subtree: its values are those from `begin` to `end`.
     struct LocalColumn {
         uint32_t column;
+        uint32_t place;  // where it is among those that are alive
         uint32_t missing_code;
         uint32_t begin, end;
         Bits missing;
-        const uint8_t* codes;          // by row
-        const NumberedOrder* ordered;  // if it is a number, which has no values
+        uint8_t* codes;          // by row, if it is a category
+        NumberedOrder* ordered;  // if it is a number, which has no values
+        uint64_t subtree;        // the last one that it was read of
 
         bool is_number() const { return ordered; }
     };
@@ -66,153 +66,145 @@ class NumberedRecords {
 
     NumberedRecords(const Problem& problem, const Rows& records)
         : records_(records),
-          local_(problem.columns.size()),
+          admissible_columns_(problem, records),
+          first_number_(admissible_columns_.end_of_places()),
           number_of_(size_t(problem.n_classes)),
-          codes_(records.size() * most),
+          codes_(first_number_ * most),
           orders_(problem.columns.size()) {
-        for (size_t j = 0; j < problem.columns.size(); ++j) {
-            const bool is_known = !records.is_numeric(j) && records.layout().width[j] == 1 &&
-                                  records.missing_code(j) < most_codes;
-            missing_code_.push_back(is_known ? records.missing_code(j) : unknown);
+        uint32_t n_values = 0;
+        for (uint32_t j = 0; j < problem.columns.size(); ++j) {
+            const uint32_t place = admissible_columns_.place_of(j);
+            NumberedOrder* const ordered = records.is_numeric(j) ? &orders_[j] : nullptr;
+            uint8_t* const codes = place < first_number_ ? &codes_[place * most] : nullptr;
+            columns_.push_back(
+                {j, place, records.missing_code(j), n_values, n_values, 0, codes, ordered, 0});
+            if (place != AdmissibleColumns::nowhere) n_values += records.missing_code(j);
+            if (ordered) add_number(columns_.back());
         }
+        code_.resize(n_values);
+        rows_of_.resize(n_values);
     }
 
     // False if it has columns that are not known here. `weights` are those of its classes.
     bool load(const RecordJob& job, const double* weights) {
-        n_ = job.n;
-        if (job.alive->size() > most_columns) return false;
-        columns_.resize(job.alive->size());
-        uint32_t n_columns = 0;
-        // Member by member: what is put together first and copied then has to wait.
+        every_column_ = {};
         for (uint32_t j : *job.alive) {
-            const bool is_number = records_.is_numeric(j);
-            if (missing_code_[j] == unknown && !is_number) return false;
-            local_[j] = n_columns;
-            LocalColumn& column = columns_[n_columns++];
-            column.column = j;
-            column.missing_code = missing_code_[j];
-            column.codes = &codes_[records_.layout().code[j] * most];
-            column.ordered = is_number ? &orders_[j] : nullptr;
+            const uint32_t place = columns_[j].place;
+            if (place == AdmissibleColumns::nowhere) return false;
+            every_column_[place / 64] |= uint64_t(1) << place % 64;
         }
-        load_codes(job);
-        const size_t most_values = columns_.size() * (std::max<size_t>(n_, few_codes) + lanes);
-        if (code_.size() < most_values) {
-            code_.resize(most_values);
-            wide_.resize(most_values);
-            narrow_.resize(most_values);
+        n_ = job.n;
+        first_ = records_.first(job);
+        ++subtree_;
+        has_codes_ = admissible_columns_.are_many(job.alive->size());
+        if (has_codes_) {
+            admissible_columns_.load(first_, n_);
+            admissible_columns_.read_codes(first_, n_, codes_.data());
         }
-        if (is_narrow())
-            find_values(narrow_.data());
-        else
-            find_values(wide_.data());
-        for (LocalColumn& column : columns_)
-            if (column.is_number()) load_order(job, column);
-        load_classes(job, weights);
+        for (uint32_t j : numbers_)
+            if (is_in(every_column_, columns_[j])) load_order(job, columns_[j]);
+        load_classes(weights);
         return true;
     }
 
-    // Whether the rows of values are in narrow_, not in wide_.
-    bool is_narrow() const { return n_ <= most_narrow; }
+    static bool is_in(const Alive& columns, const LocalColumn& column) {
+        return columns[column.place / 64] >> column.place % 64 & 1;
+    }
+
+    // A column, its values found: few columns of a subtree are ever looked at.
+    const LocalColumn& column_at(uint32_t j) {
+        LocalColumn& column = columns_[j];
+        if (column.subtree != subtree_ && !column.is_number()) {
+            column.subtree = subtree_;
+            if (!has_codes_) read_codes(column);
+            find_values(column);
+        }
+        return column;
+    }
+
+    Bits every_row() const { return ~Bits(0) >> (most - n_); }
     // The rows of a value, and its code.
-    Bits rows_of(uint32_t value) const { return is_narrow() ? narrow_[value] : wide_[value]; }
+    Bits rows_of(uint32_t value) const { return rows_of_[value]; }
     uint32_t code_of(uint32_t value) const { return code_[value]; }
 
     const Rows& records_;
-    size_t n_ = 0;  // rows
-    std::vector<LocalColumn> columns_;
-    std::vector<uint64_t> wide_;     // by value: its rows
-    std::vector<uint32_t> narrow_;   // the same in half a word
+    AdmissibleColumns admissible_columns_;
+    const uint32_t first_number_;    // its place; beyond those of other columns
+    std::vector<uint32_t> numbers_;  // by place, from there on
+    size_t n_ = 0;                   // rows
+    Alive every_column_;
     std::vector<uint32_t> classes_;  // in the order of their local numbers
     Bits rows_of_class_[most];       // by local number
     uint8_t class_of_[most];         // by row: a local number
-    std::vector<uint32_t> local_;    // by column: its place in columns_
 
   private:
-    static constexpr uint32_t unknown = ~uint32_t(0);
-
-    // Codes lie in records in the order of the columns; sixteen bytes of sixteen records at a time.
-    void load_codes(const RecordJob& job) {
-        const std::vector<size_t>& at = records_.layout().code;
-        size_t end = 0;
-        for (const LocalColumn& column : columns_) {
-            if (column.is_number() || at[column.column] < end) continue;
-            const size_t begin = std::min(at[column.column], records_.size() - ByteMatrix::size);
-            for (size_t i = 0; i < n_; i += ByteMatrix::size) load_bytes(job, begin, i);
-            end = begin + ByteMatrix::size;
-        }
+    void add_number(LocalColumn& column) {
+        const size_t place = first_number_ + numbers_.size();
+        if (place >= AdmissibleColumns::most_places) return;
+        column.place = uint32_t(place);
+        numbers_.push_back(column.column);
     }
 
-    // Those after the last record are its own.
-    void load_bytes(const RecordJob& job, size_t begin, size_t first) {
-        const uint8_t* const records = records_.first(job) + begin;
-        ByteMatrix bytes;
-        for (size_t k = 0; k < ByteMatrix::size; ++k)
-            bytes.read(k, records + std::min(first + k, n_ - 1) * records_.size());
-        bytes.transpose();
-        for (size_t k = 0; k < ByteMatrix::size; ++k)
-            bytes.write(k, &codes_[(begin + k) * most + first]);
+    void read_codes(LocalColumn& column) {
+        const uint8_t* code = first_ + records_.layout().code[column.column];
+        for (size_t row = 0; row < n_; ++row, code += records_.size()) column.codes[row] = *code;
     }
 
-    // The values of all columns, and their rows. Of few codes all are taken, whether there are rows
-    // of them or not: then nothing has to be guessed.
-    template <typename Word>
-    void find_values(Word* rows) {
+    // Of few codes all are taken, whether there are rows of them or not: then nothing has to be
+    // guessed.
+    void find_values(LocalColumn& column) {
         const Bits all = every_row();
-        uint32_t next = 0;
-        for (LocalColumn& column : columns_) {
-            const uint32_t missing = column.missing_code;
-            column.begin = column.end = next;
-            if (column.is_number()) continue;
-            if (missing <= few_codes) {
-                for (uint32_t code = 0; code < missing; ++code, ++next) {
-                    code_[next] = uint8_t(code);
-                    rows[next] = Word(all) & rows_with<Word>(column.codes, uint8_t(code));
-                }
-                column.missing = all & rows_with<Word>(column.codes, uint8_t(missing));
-            } else {
-                find_values_of_rows(column, all, rows, next);
-            }
-            column.end = next;
-            while (next % lanes) rows[next++] = 0;
+        const uint32_t missing = column.missing_code;
+        if (missing > few_codes) return find_values_of_rows(column, all);
+        for (uint32_t code = 0; code < missing; ++code) {
+            code_[column.begin + code] = uint8_t(code);
+            rows_of_[column.begin + code] = all & rows_with(column.codes, uint8_t(code));
         }
+        column.end = column.begin + missing;
+        column.missing = all & rows_with(column.codes, uint8_t(missing));
     }
 
     // All rows with the value of the first, then with that of the first of the others.
-    template <typename Word>
-    void find_values_of_rows(LocalColumn& column, Bits left, Word* rows, uint32_t& next) {
+    void find_values_of_rows(LocalColumn& column, Bits left) {
         Bits of_code[most_codes];
         Bits present = 0;  // codes
         while (left) {
             const uint8_t code = column.codes[__builtin_ctzll(left)];
-            of_code[code] = left & rows_with<Word>(column.codes, code);
+            of_code[code] = left & rows_with(column.codes, code);
             left &= ~of_code[code];
             present |= Bits(1) << code;
         }
         column.missing = present >> column.missing_code & 1 ? of_code[column.missing_code] : 0;
+        uint32_t next = column.begin;
         each_bit(present & ~(Bits(1) << column.missing_code), [&](size_t code) {
             code_[next] = uint8_t(code);
-            rows[next++] = Word(of_code[code]);
+            rows_of_[next++] = of_code[code];
         });
+        column.end = next;
     }
 
-    // As many rows as a word has bits, whether there are so many or not.
-    template <typename Word>
-    static Word rows_with(const uint8_t* codes, uint8_t code) {
-        Word rows = 0;
-        for (size_t i = 0; i < 8 * sizeof(Word); i += sizeof(Lanes))
-            rows |= Word(lanes_with(codes + i, code)) << i;
+    // Of a few rows more than there are.
+    Bits rows_with(const uint8_t* codes, uint8_t code) const {
+        constexpr size_t half = most / 2;
+        Bits rows = rows_with<half>(codes, code);
+        if (n_ > half) rows |= rows_with<half>(codes + half, code) << half;
+        return rows;
+    }
+    template <size_t n>
+    static Bits rows_with(const uint8_t* codes, uint8_t code) {
+        Bits rows = 0;
+        for (size_t i = 0; i < n; i += sizeof(Lanes))
+            rows |= Bits(lanes_with(codes + i, code)) << i;
         return rows;
     }
 
-    Bits every_row() const { return ~Bits(0) >> (most - n_); }
-
     void load_order(const RecordJob& job, LocalColumn& column) {
-        NumberedOrder& order = orders_[column.column];
+        NumberedOrder& order = *column.ordered;
         order.clear();
         if (records_.is_list(column.column))
             load_list(job, records_.slot(column.column), order);
         else
-            sort_ranks(job, column.column, order);
+            sort_ranks(column.column, order);
         column.missing = every_row();
         for (size_t i = 0; i < order.n; ++i) column.missing &= ~(Bits(1) << order.row[i]);
     }
@@ -224,10 +216,10 @@ class NumberedRecords {
     }
 
     // Of a column whose ranks are in the records.
-    void sort_ranks(const RecordJob& job, size_t j, NumberedOrder& order) {
+    void sort_ranks(size_t j, NumberedOrder& order) {
         const uint32_t missing = records_.missing_code(j);
         by_rank_.clear();
-        const uint8_t* record = records_.first(job);
+        const uint8_t* record = first_;
         for (size_t i = 0; i < n_; ++i, record += records_.size()) {
             const uint32_t rank = records_.code(record, j);
             if (rank < missing) by_rank_.emplace_back(rank, uint8_t(i));
@@ -237,7 +229,7 @@ class NumberedRecords {
     }
 
     // The classes that it has, numbered.
-    void load_classes(const RecordJob& job, const double* weights) {
+    void load_classes(const double* weights) {
         classes_.clear();
         for (size_t c = 0; c < number_of_.size(); ++c) {
             if (!(weights[c] > 0)) continue;
@@ -245,18 +237,22 @@ class NumberedRecords {
             number_of_[c] = uint8_t(classes_.size());
             classes_.push_back(uint32_t(c));
         }
-        const uint8_t* record = records_.first(job);
+        const uint8_t* record = first_;
         for (size_t i = 0; i < n_; ++i, record += records_.size()) {
             class_of_[i] = number_of_[records_.label(record)];
             rows_of_class_[class_of_[i]] |= Bits(1) << i;
         }
     }
 
-    std::vector<uint8_t> number_of_;                     // by class: its local number
-    std::vector<uint32_t> missing_code_;                 // by column
-    std::vector<uint8_t> codes_;                         // by byte of a record and row
-    std::vector<uint8_t> code_;                          // by value
-    std::vector<NumberedOrder> orders_;                  // by column
+    std::vector<uint8_t> number_of_;     // by class: its local number
+    std::vector<uint8_t> codes_;         // by place of a column and row
+    std::vector<NumberedOrder> orders_;  // by column
+    std::vector<LocalColumn> columns_;
+    std::vector<uint8_t> code_;  // by value
+    std::vector<Bits> rows_of_;  // by value
+    uint64_t subtree_ = 0;       // how many there were
+    const uint8_t* first_ = nullptr;
+    bool has_codes_ = false;                             // of all columns
     std::vector<std::pair<uint32_t, uint8_t>> by_rank_;  // scratch
 };
 
