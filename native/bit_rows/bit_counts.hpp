@@ -162,6 +162,16 @@ inline void add_line(const Count* counts, size_t stride, Count* all) {
     for (size_t bit = 0; bit < stride * 64; bit += 128) add_counts(counts + bit, all + bit);
 }
 
+// What a child leaves of its parent's.
+template <typename Count>
+inline void subtract_line(const Count* all, const Count* some, size_t stride, Count* left) {
+    for (size_t bit = 0; bit < stride * 64; bit += 128) {
+        Count difference[128];
+        for (size_t i = 0; i < 128; ++i) difference[i] = Count(all[bit + i] - some[bit + i]);
+        std::memcpy(left + bit, difference, sizeof difference);
+    }
+}
+
 template <typename Count>
 inline bool is_constant(const Count* sizes, size_t last, uint32_t n) {
     uint32_t left = n;

@@ -21,12 +21,15 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "bit_rows/bit_counts.hpp"
 #include "bit_rows/bit_halves.hpp"
 #include "bit_rows/bit_tree.hpp"
 #include "bit_rows/bit_values.hpp"
+#include "bit_rows/kept_counts.hpp"
+#include "bit_rows/lane_halves.hpp"
 #include "bit_rows/pure_columns.hpp"
 #include "bit_rows/root_rows.hpp"
 
@@ -81,7 +84,10 @@ class BitGrower : public BitTree {
           pure_columns_(problem, layout_),
           values_(problem, impurities, layout_),
           halves_serve_(ValueHalves::serve(problem) && problem.min_gain <= 0),
-          halver_(problem) {
+          halver_(problem),
+          lane_halver_(problem, layout_),
+          kept_small_((classes_ + 1) * line_),
+          kept_large_((classes_ + 1) * line_) {
         small_counts_.resize((classes_ + 1) * line_);
         large_counts_.resize((classes_ + 1) * line_);
     }
@@ -109,6 +115,39 @@ class BitGrower : public BitTree {
 
   private:
     static constexpr size_t none = ~size_t(0);
+    // Rows that a larger child must have in excess of a smaller one that need not be counted.
+    static constexpr size_t worth_counting = 32;
+    // Counts of a node, more of which are not kept.
+    static constexpr size_t most_kept = 2048;
+
+    // The best of the columns of a small node whose values are halved. Which it is, is anybody's
+    // guess, so that there is no branch.
+    struct BestHalves {
+        size_t column = none;
+        double drop = no_score, less = 0;
+        double second = no_score;  // of those that are not equal
+        bool sure = false, plain = false, in_lanes = false;
+
+        // Returns whether a column is the best so far: the first of equals is.
+        bool consider(size_t j, const Halves& found, double found_less, bool found_in_lanes) {
+            const bool is_best = found.drop > drop;
+            const bool is_equal =
+                found.drop == drop && found_less == less && found.plain && plain;
+            const double lower = std::min(drop, found.drop);
+            second = is_equal ? second : std::max(second, lower);
+            drop = is_best ? found.drop : drop;
+            less = is_best ? found_less : less;
+            sure = is_best ? found.sure : sure;
+            plain = is_best ? found.plain : plain;
+            in_lanes = is_best ? found_in_lanes : in_lanes;
+            column = is_best ? j : column;
+            return is_best;
+        }
+
+        bool is_sure(double tolerance) const {
+            return column != none && sure && second < drop - tolerance;
+        }
+    };
 
     void split_node(const Job& job, std::vector<Job>& stack) {
         const double* weights = weights_of(job.node);
@@ -124,6 +163,8 @@ class BitGrower : public BitTree {
         const uint64_t* node_rows = rows(job.side) + job.begin * stride_;
         Job below = job;
         pieces_.clear();
+        small_counts_of_node_ = nullptr;
+        large_counts_of_node_ = nullptr;
         size_t best;
         if (job.members)
             best = best_of_members(job, node, below);
@@ -133,7 +174,67 @@ class BitGrower : public BitTree {
             count_pure(node, best, node_rows);
         else
             best = best_counted(job, node, node_rows, false, job.alive, below);
+        const size_t before = stack.size();
+        below.kept = -1;
         if (best != none) carry_out(job, below, best, node_rows, stack);
+        if (job.members) return;
+        // Threads take over nodes, but not what is kept of them.
+        if (n_branches_ == 2 && stack.size() == before + 2 && pool_.size() == 1) {
+            if (in_bytes(job))
+                count_children(small_counts_of_node_, kept_small_, stack.data() + before);
+            else
+                count_children(large_counts_of_node_, kept_large_, stack.data() + before);
+        }
+        forget_counts(job);
+    }
+
+    // Whether it is counted in bytes.
+    bool in_bytes(const Job& job) const { return job.n < 256 && impurities_.has_table_for(job.n); }
+
+    // Of two children the smaller one is counted, and the larger one has what that leaves of the
+    // parent, where this takes less than counting the larger one. `parent`: its counts, or null.
+    template <typename Count>
+    void count_children(const Count* parent, KeptCounts<Count>& kept, Job* children) {
+        const bool first_is_smaller = children[0].n < children[1].n;
+        Job& smaller = children[first_is_smaller ? 0 : 1];
+        Job& larger = children[first_is_smaller ? 1 : 0];
+        // Small nodes are sets, which are counted otherwise.
+        const auto counts = [&](const Job& child) {
+            return in_bytes(child) == (sizeof(Count) == 1) && child.n > Members::most;
+        };
+        const bool both = counts(smaller);
+        if (!parent || !counts(larger) || (classes_ + 1) * line_ > most_kept) return;
+        if (!both && larger.n < smaller.n + worth_counting) return;
+        smaller.kept = kept.take();
+        larger.kept = kept.take();
+        count_smaller(smaller, parent, kept[smaller.kept], kept[larger.kept]);
+        if (!both) kept.give(std::exchange(smaller.kept, -1));
+    }
+
+    template <typename Count>
+    void count_smaller(const Job& smaller, const Count* parent, Count* counts, Count* left) {
+        const double* weights = weights_of(smaller.node);
+        const uint64_t* node_rows = rows(smaller.side) + smaller.begin * stride_;
+        const size_t all = classes_ * line_;
+        std::fill_n(counts + all, line_, Count(0));
+        for (size_t c : present_) {
+            const auto n = size_t(weights[c]);
+            const size_t first = c * line_;
+            popcount::count_line(node_rows, stride_, n, counts + first);
+            popcount::add_line(counts + first, stride_, counts + all);
+            popcount::subtract_line(parent + first, counts + first, stride_, left + first);
+            node_rows += n * stride_;
+        }
+        popcount::subtract_line(parent + all, counts + all, stride_, left + all);
+    }
+
+    // What was kept of a node that is split.
+    void forget_counts(const Job& job) {
+        if (job.kept < 0) return;
+        if (in_bytes(job))
+            kept_small_.give(job.kept);
+        else
+            kept_large_.give(job.kept);
     }
 
     // Rows as bits, sorted by class.
@@ -216,37 +317,52 @@ class BitGrower : public BitTree {
         const double n = double(job.n), of_last = weights[last_class];
         const double noise = double(impurities_.noise(n)) * impurities_.unit();
         if (!halver_.serves(n, n_classes, noise)) return false;
+        const uint64_t of_class = members_.of_class(last_class);
+        const bool has_lanes = lane_halver_.serves(n, noise);
+        if (has_lanes) lane_halver_.begin(uint32_t(n), uint32_t(of_last));
         Job below = job;
-        Halves best;
-        size_t column = none;
-        double second = no_score;
+        BestHalves best;
+        Halves best_not_in_lanes;
         draws_.begin(job.key);
         for (uint32_t j : draws_.next()) {
             if (!below.alive.has(j)) continue;
             const bool joining = tells_missing(j);
             if (joining && !learned_) return false;  // which may have a third branch
-            const size_t n_values = halver_.read(layout_[j], joining, members_, job.members,
-                                                 members_.of_class(last_class));
+            const Field& field = layout_[j];
+            const bool in_lanes = has_lanes && lane_halver_.find(field, joining, members_,
+                                                                 job.members, of_class);
+            const size_t n_values =
+                in_lanes ? lane_halver_.n_values()
+                         : halver_.read(field, joining, members_, job.members, of_class);
             if (n_values < 2) {
                 below.alive.drop(j);
                 continue;
             }
-            const double less = corrected_share(problem_, n_values, n);
-            if (less == 0 && halver_.is_pure() && pure_columns_.serves(job.n)) {
+            const double share = corrected_share(problem_, n_values, n);
+            if (share == 0 && in_lanes && lane_halver_.is_pure()) {
+                lane_halver_.keep(true);
+                carry_out_halves(job, below, j, lane_halver_.halves(), stack);
+                return true;
+            }
+            if (share == 0 && !in_lanes && halver_.is_pure() && pure_columns_.serves(job.n)) {
                 carry_out_halves(job, below, j, halver_.pure(), stack);
                 return true;
             }
-            const Halves found =
-                halver_.best(n, of_last, noise, less > 0 ? less * impurity_of(n, of_last) : 0);
-            if (ValueHalves::are_equal(best, found, n)) continue;  // the first is taken
-            second = std::max(second, std::min(best.drop, found.drop));
-            if (found.drop <= best.drop) continue;
-            best = found;
-            column = j;
+            const double less = share > 0 ? share * impurity_of(n, of_last) : 0;
+            Halves found;
+            if (in_lanes) {
+                found.drop = lane_halver_.drop() - less;
+                found.sure = found.plain = true;
+            } else {
+                found = halver_.best(n, of_last, noise, less);
+            }
+            const bool is_best = best.consider(j, found, less, in_lanes);
+            lane_halver_.keep(is_best && in_lanes);
+            if (is_best && !in_lanes) best_not_in_lanes = found;
         }
-        const double least = best.drop - ValueHalves::tolerance(n, noise, best.drop);
-        if (column == none || !best.sure || second >= least) return false;
-        carry_out_halves(job, below, column, best, stack);
+        if (!best.is_sure(ValueHalves::tolerance(n, noise, best.drop))) return false;
+        carry_out_halves(job, below, best.column,
+                         best.in_lanes ? lane_halver_.halves() : best_not_in_lanes, stack);
         return true;
     }
 
@@ -265,15 +381,21 @@ class BitGrower : public BitTree {
     // The best of the columns that are open, from counts; these may have been `counted`.
     size_t best_counted(const Job& job, const BitNode& node, const uint64_t* node_rows,
                         bool counted, const ColumnSet& open, Job& below) {
-        if (job.n < 256 && impurities_.has_table_for(job.n)) {
-            if (!counted) count_bits(node_rows, small_counts_.data());
-            return search(open, node, small_counts_.data(), below);
+        if (in_bytes(job)) {
+            uint8_t* counts = job.kept < 0 ? small_counts_.data() : kept_small_[job.kept];
+            if (!counted && job.kept < 0) count_bits(node_rows, counts);
+            small_counts_of_node_ = counts;
+            return search(open, node, counts, below);
         }
-        if (!counted && pool_.shares(work(job)))
-            count_pieces(job, node_rows);
-        else if (!counted)
-            count_bits(node_rows, large_counts_.data());
-        return search(open, node, large_counts_.data(), below);
+        uint32_t* counts = job.kept < 0 ? large_counts_.data() : kept_large_[job.kept];
+        if (!counted && job.kept < 0) {
+            if (pool_.shares(work(job)))
+                count_pieces(job, node_rows);
+            else
+                count_bits(node_rows, counts);
+        }
+        large_counts_of_node_ = counts;
+        return search(open, node, counts, below);
     }
 
     // The best column of a node, or none; its values are counted. Columns that are constant are
@@ -340,10 +462,15 @@ class BitGrower : public BitTree {
     BitValues values_;
     const bool halves_serve_;  // for small nodes
     ValueHalves halver_;
+    LaneHalves lane_halver_;  // where rows are few
 
     // Scratch, kept between nodes.
     std::vector<uint8_t> small_counts_;
     std::vector<uint32_t> large_counts_;
+    KeptCounts<uint8_t> kept_small_;
+    KeptCounts<uint32_t> kept_large_;
+    const uint8_t* small_counts_of_node_ = nullptr;  // of the node that is split, if counted
+    const uint32_t* large_counts_of_node_ = nullptr;
     std::vector<uint32_t> columns_;  // that vary
     std::vector<size_t> present_;    // classes that have some rows of the node
     std::vector<Job> small_;         // nodes below a small one that are open

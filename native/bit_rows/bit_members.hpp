@@ -15,9 +15,11 @@ namespace branchwise {
 class Members {
   public:
     static constexpr size_t most = 64;
+    // Sets behind the last one that may be read, and are empty.
+    static constexpr size_t in_excess = 8;
 
     Members(const BitLayout& layout, size_t classes)
-        : stride_(layout.n_pairs() * 2), of_bit_(stride_ * 64), of_class_(classes) {}
+        : stride_(layout.n_pairs() * 2), of_bit_(stride_ * 64 + in_excess), of_class_(classes) {}
 
     // Take in rows, sorted by class; returns the set of all of them.
     uint64_t read(const uint64_t* rows, size_t n, const double* counts_of_class) {
@@ -37,6 +39,9 @@ class Members {
     }
 
     uint64_t of_class(size_t c) const { return of_class_[c]; }
+
+    // Those of the values of a column but the last, and of whatever comes behind.
+    const uint64_t* sets(const Field& field) const { return &of_bit_[field.first_bit()]; }
 
     // visit(value, rows) for the rows of every value of a column but the last, whose rows are
     // returned.

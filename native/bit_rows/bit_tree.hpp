@@ -32,6 +32,7 @@ class BitTree : public Grower {
         int side = 0;
         uint64_t key = 0;      // of its draws
         uint64_t members = 0;  // of a small node, whose rows are not moved
+        int64_t kept = -1;     // where its counts are kept, if they are known
         ColumnSet alive;
     };
 
@@ -68,29 +69,32 @@ class BitTree : public Grower {
         return present > 1;
     }
 
+    // Of a small node, from the sets of its rows.
     void carry_out_halves(const Job& job, Job& below, size_t j, const Halves& halves,
                           std::vector<Job>& stack) {
-        const uint64_t right = members_.with_values(layout_[j], job.members, halves.second);
-        const uint64_t rows[2] = {job.members & ~right, right};
         const uint64_t missing = tells_missing(j) ? layout_[j].last : 0;
-        values_of_branch_[0] = halves.first & ~missing;
-        values_of_branch_[1] = halves.second & ~missing;
-        n_branches_ = 2;
-        for (size_t b = 0; b < 2; ++b) {
-            branches_[b] = b;
-            members_of_branch_[b] = rows[b];
-            table_.sizes[b] = uint32_t(__builtin_popcountll(rows[b]));
-            for (size_t c = 0; c < classes_; ++c)
-                table_.cells[b * classes_ + c] =
-                    uint32_t(__builtin_popcountll(rows[b] & members_.of_class(c)));
-        }
+        const uint64_t second = members_.with_values(layout_[j], job.members, halves.second);
+        const uint64_t values[2] = {halves.first & ~missing, halves.second & ~missing};
+        const uint64_t rows[2] = {job.members & ~second, second};
         below.depth = job.depth + 1;
-        const int64_t first = add_nodes(n_branches_);
+        const int64_t first = add_nodes(2);
         const int32_t missing_to = halves.first & missing    ? 0
                                    : halves.second & missing ? 1
                                                              : stop_here;
-        record_split_on(job, j, missing_to, first);
-        record_children(job, below, first, false, stack);
+        const auto n_second = double(__builtin_popcountll(second));
+        const auto largest = int32_t(right_is_larger(double(job.n) - n_second, n_second));
+        record_split_to(job, j, largest, missing_to, first, 2);
+        bool is_open[2];
+        for (size_t b = 0; b < 2; ++b)
+            is_open[b] = record_half(first + int64_t(b), values[b], rows[b], below.depth);
+        for (size_t b = 2; b-- > 0;) {  // so that the first is split first
+            if (!is_open[b]) continue;
+            below.node = first + int64_t(b);
+            below.members = rows[b];
+            below.n = size_t(__builtin_popcountll(rows[b]));
+            below.key = child_key(job.key, b);
+            stack.push_back(below);
+        }
     }
 
     void carry_out(const Job& job, Job& below, size_t j, const uint64_t* node_rows,
@@ -185,11 +189,16 @@ class BitTree : public Grower {
                             problem_.missing == Policy::learned ||
                             problem_.unseen == Policy::largest;
         const int32_t largest = tested ? largest_of_branches() : stop_here;
+        record_split_to(job, j, largest, missing_branch, first, n_branches_);
+    }
+
+    void record_split_to(const Job& job, size_t j, int32_t largest, int32_t missing_branch,
+                         int64_t first, size_t n_branches) {
         Split split;
         split.column = int32_t(j);
         split.missing_to = missing_route(problem_, largest, missing_branch);
         split.unseen_to = unseen_route(problem_, largest, split.missing_to);
-        record_split(job.node, split, first, n_branches_);
+        record_split(job.node, split, first, n_branches);
     }
 
     int32_t largest_of_branches() {
@@ -201,10 +210,23 @@ class BitTree : public Grower {
 
     // Of values that share a branch.
     int32_t code_of(uint64_t values) {
-        uint32_t codes[Field::most_values];
-        size_t n = 0;
-        for (; values; values &= values - 1) codes[n++] = uint32_t(__builtin_ctzll(values));
-        return n == 1 ? int32_t(codes[0]) : grown_.add_group(Span<const uint32_t>(codes, n));
+        return values & (values - 1) ? grown_.add_group_of(values)
+                                     : int32_t(__builtin_ctzll(values));
+    }
+
+    // Of the rows that have some values; returns whether their node is open.
+    bool record_half(int64_t child, uint64_t values, uint64_t rows, int64_t depth) {
+        Node& node = grown_.nodes[size_t(child)];
+        node.code = code_of(values);
+        node.cases = double(__builtin_popcountll(rows));
+        double* weights = weights_of(child);
+        size_t present = 0;
+        for (size_t c = 0; c < classes_; ++c) {
+            const auto size = __builtin_popcountll(rows & members_.of_class(c));
+            weights[c] = double(size);
+            present += size > 0;
+        }
+        return present > 1 && may_be_split(node.cases, depth);
     }
 
     // `at`: where the table has its rows.
@@ -232,11 +254,11 @@ class BitTree : public Grower {
     ValueTable table_;                       // of the chosen column, by value and then by branch
     std::vector<uint32_t> counts_of_class_;  // rows of each class at the node
     Pieces pieces_;                          // of a node that is shared out
+    size_t n_branches_ = 0;                  // of the chosen column
 
   private:
     std::vector<size_t> branches_;  // where the table has those with rows
     std::vector<double> sizes_;     // of branches
-    size_t n_branches_ = 0;
     uint64_t members_of_branch_[Field::most_values] = {};
     uint64_t values_of_branch_[Field::most_values] = {};
     RowMover mover_;

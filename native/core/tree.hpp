@@ -162,6 +162,15 @@ struct Grown {
         starts_of_groups.push_back(grouped.size());
         return first_group - int32_t(starts_of_groups.size() - 2);
     }
+    // Of the codes whose bits are set.
+    int32_t add_group_of(uint64_t codes) {
+        const size_t first = grouped.size();
+        grouped.resize(first + size_t(__builtin_popcountll(codes)));
+        uint32_t* next = grouped.data() + first;
+        for (; codes; codes &= codes - 1) *next++ = uint32_t(__builtin_ctzll(codes));
+        starts_of_groups.push_back(grouped.size());
+        return first_group - int32_t(starts_of_groups.size() - 2);
+    }
 };
 
 // Where a node is: in which of several Grown.
