@@ -131,8 +131,7 @@ class BitGrower : public BitTree {
         // Returns whether a column is the best so far: the first of equals is.
         bool consider(size_t j, const Halves& found, double found_less, bool found_in_lanes) {
             const bool is_best = found.drop > drop;
-            const bool is_equal =
-                found.drop == drop && found_less == less && found.plain && plain;
+            const bool is_equal = found.drop == drop && found_less == less && found.plain && plain;
             const double lower = std::min(drop, found.drop);
             second = is_equal ? second : std::max(second, lower);
             drop = is_best ? found.drop : drop;
@@ -329,8 +328,8 @@ class BitGrower : public BitTree {
             const bool joining = tells_missing(j);
             if (joining && !learned_) return false;  // which may have a third branch
             const Field& field = layout_[j];
-            const bool in_lanes = has_lanes && lane_halver_.find(field, joining, members_,
-                                                                 job.members, of_class);
+            const bool in_lanes =
+                has_lanes && lane_halver_.find(field, joining, members_, job.members, of_class);
             const size_t n_values =
                 in_lanes ? lane_halver_.n_values()
                          : halver_.read(field, joining, members_, job.members, of_class);

@@ -53,8 +53,7 @@ class LaneHalves {
         Found& found = found_[1 - best_];
         // Not column by column: how many values the next one has is anybody's guess, too.
         if (four_do_)
-            return read_all<4>(field, joining, members, rows, of_class, found) &&
-                   find_in<4>(found);
+            return read_all<4>(field, joining, members, rows, of_class, found) && find_in<4>(found);
         if (field.values <= few)
             return read_all<few>(field, joining, members, rows, of_class, found) &&
                    find_in<few>(found);
