@@ -171,7 +171,8 @@ class WholeRows {
         if (!frame.starts.empty()) {  // its rows lie side by side
             if (!try_rows(
                     frame.begin, frame.starts[own], [](uint32_t) { return true; }, trial) ||
-                !try_rows(frame.starts[own + 1], frame.end, [](uint32_t) { return true; }, trial))
+                !try_rows(
+                    frame.starts[own + 1], frame.end, [](uint32_t) { return true; }, trial))
                 return trial.errors;
         } else {
             const BranchOfCode& jump_table = table(frame.node);

@@ -10,8 +10,8 @@
 
 #include "core/grower.hpp"
 #include "core/significance.hpp"
-#include "records/list_sums.hpp"
 #include "records/surrogates.hpp"
+#include "thresholds/list_sums.hpp"
 
 namespace branchwise {
 

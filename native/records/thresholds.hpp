@@ -5,7 +5,7 @@
 
 #include "core/random_splits.hpp"
 #include "records/counts.hpp"
-#include "records/threshold_search.hpp"
+#include "thresholds/threshold_search.hpp"
 
 namespace branchwise {
 

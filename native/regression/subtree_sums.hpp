@@ -193,7 +193,9 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
         const uint32_t* const ranks = rank(j);
         each_prefix(
             node, node.n(),
-            [&](size_t i) { return Plain{distance_[row[i]], double(times(row[i]))}; },
+            [&](size_t i) {
+                return Plain{distance_[row[i]], double(times(row[i]))};
+            },
             [&](double score, size_t i) {
                 const uint32_t low = ranks[row[i]], high = ranks[row[i + 1]];
                 if (low != high) visit(score, low, high);
@@ -289,7 +291,8 @@ class SubtreeSums : public SubtreeRows<W, Row, most_rows> {
     // The same for the values of a column.
     template <typename Visit>
     void each_prefix(const Open& node, const Visit& visit) {
-        each_prefix(node, values_.size(), [&](size_t i) { return values_[i].rows; }, visit);
+        each_prefix(
+            node, values_.size(), [&](size_t i) { return values_[i].rows; }, visit);
     }
 
     // Thresholds of a column of numbers that is counted.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "small_records/numbered_records.hpp"
-#include "records/threshold_search.hpp"
+#include "thresholds/threshold_search.hpp"
 
 namespace branchwise {
 

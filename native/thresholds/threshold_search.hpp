@@ -18,7 +18,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "records/two_class_thresholds.hpp"
+#include "thresholds/two_class_thresholds.hpp"
 
 namespace branchwise {
 

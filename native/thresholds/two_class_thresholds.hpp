@@ -4,7 +4,7 @@
 
 #pragma once
 
-#include "records/list_thresholds.hpp"
+#include "thresholds/list_thresholds.hpp"
 
 namespace branchwise {
 

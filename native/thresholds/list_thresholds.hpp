@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "records/list_sums.hpp"
-#include "records/side_purity.hpp"
-#include "records/threshold_candidates.hpp"
+#include "thresholds/list_sums.hpp"
+#include "thresholds/side_purity.hpp"
+#include "thresholds/threshold_candidates.hpp"
 
 namespace branchwise {
 
