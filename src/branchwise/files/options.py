@@ -317,6 +317,14 @@ def _size(option: str, given: str | int) -> int:
     return int(float(found[1]) * _UNITS[found[2].lower()])
 
 
+def size_text(size: int) -> str:
+    """Write a number of bytes as it may be given."""
+    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size:,} bytes"
+
+
 #: Pairs of options that say the same, and what they say.
 _EXCLUSIVE = (
     ("names", "names_file", "name the columns"),

@@ -25,10 +25,11 @@ from secrets import token_hex
 from typing import Any, BinaryIO, NoReturn, cast
 
 from branchwise.errors import DataError
-from branchwise.files.options import reading_progress
+from branchwise.files.options import reading_progress, size_text
 
 #: Errors of writing to an open file, which do not say which.
 _WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_DRAFT = ".part"
 
 
 def is_device(path: Path) -> bool:
@@ -45,36 +46,36 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     pipe cannot be replaced and is written to.
     """
     final = Path(path).resolve()
-    if is_device(final):
-        with _naming(final), final.open("wb") as device:
-            yield device
-        return
-    _check_location(final)
-    draft, file = _new_draft(final)
-    try:
-        with _naming(final), file:
-            if final.is_file():
-                draft.chmod(stat.S_IMODE(final.stat().st_mode))
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(final)
-    except BaseException as error:
-        with suppress(FileNotFoundError):
-            draft.unlink()
-        if isinstance(error, OSError) and error.filename == str(draft):
-            raise _of_final(error, final) from None
-        raise
+    with _naming(final):
+        if is_device(final):
+            with final.open("wb") as device:
+                yield device
+            return
+        _check_location(final)
+        draft, file = _new_draft(final)
+        try:
+            with file:
+                if final.is_file():
+                    draft.chmod(stat.S_IMODE(final.stat().st_mode))
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(final)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                draft.unlink()
+            raise
 
 
 @contextmanager
 def _naming(final: Path) -> Iterator[None]:
-    """Name the file in errors of writing, such as that of a full device."""
+    """Name the file in errors of its draft, and of writing to it."""
     try:
         yield
     except OSError as error:
-        if error.filename is None and error.errno in _WRITE_ERRORS:
-            raise _of_final(error, final) from None
+        unnamed, named = error.filename is None, str(error.filename)
+        if error.errno in _WRITE_ERRORS if unnamed else named.endswith(_DRAFT):
+            raise type(error)(error.errno, error.strerror, str(final)) from None
         raise
 
 
@@ -85,18 +86,10 @@ def _new_draft(final: Path) -> tuple[Path, BinaryIO]:
     own, and they come back after a process was killed. ``tempfile`` is not used, as
     its files can be read by their owner only.
     """
-    try:
-        while True:
-            draft = final.with_name(f".branchwise.{token_hex(8)}.part")
-            with suppress(FileExistsError):
-                return draft, draft.open("xb")
-    except OSError as error:
-        raise _of_final(error, final) from None
-
-
-def _of_final(error: OSError, final: Path) -> OSError:
-    """Return an error of a temporary file as an error of the final file."""
-    return type(error)(error.errno, error.strerror, str(final))
+    while True:
+        draft = final.with_name(f".branchwise.{token_hex(8)}{_DRAFT}")
+        with suppress(FileExistsError):
+            return draft, draft.open("xb")
 
 
 def _check_location(final: Path) -> None:
@@ -247,7 +240,7 @@ def whole_text(content: Buffer, label: str, most_bytes: int) -> Buffer:
 def raise_size(label: str, most_bytes: int) -> NoReturn:
     """Reject a table that has more bytes than it may have."""
     raise DataError(
-        f"{label} has more than {_amount(most_bytes)} of data when it is read. If that "
+        f"{label} has more than {size_text(most_bytes)} of data when it is read. If that "
         "is what it should have, allow more with max_size, such as 50GB."
     )
 
@@ -345,13 +338,6 @@ def _is_utf8(head: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def _amount(size: int) -> str:
-    for unit, name in ((10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
-        if size >= unit:
-            return f"{size / unit:g} {name}"
-    return f"{size:,} bytes"
 
 
 def _stored(name: str, label: str, most_bytes: int) -> Buffer:
