@@ -240,8 +240,8 @@ def whole_text(content: Buffer, label: str, most_bytes: int) -> Buffer:
 def raise_size(label: str, most_bytes: int) -> NoReturn:
     """Reject a table that has more bytes than it may have."""
     raise DataError(
-        f"{label} has more than {size_text(most_bytes)} of data when it is read. If that "
-        "is what it should have, allow more with max_size, such as 50GB."
+        f"{label} has more than {size_text(most_bytes)} of data when it is read. If "
+        "that is what it should have, allow more with max_size, such as 50GB."
     )
 
 
