@@ -120,5 +120,6 @@ def test_a_line_that_names_the_separator_below_a_title(write):
     # A column of such a name is none.
     path = write("sep=size,b\n1,x\n2,y\n")
     assert read_table(path).column_names == ["sep=size", "b"]
+    assert read_table(write("sep=a\n1\n2\n")).column_names == ["sep=a"]
     with pytest.raises(DataError, match="is empty"):
         read_table(write("sep=;\n"))

@@ -541,8 +541,12 @@ def test_importing_branchwise_does_not_load_pyarrow():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.parametrize("rows", [1, 400_000])
-def test_hexadecimal_numbers_are_texts(write, rows):
+@pytest.mark.parametrize("is_long", [False, True])
+@pytest.mark.parametrize("rows", [1, 2000])
+def test_hexadecimal_numbers_are_texts(write, monkeypatch, rows, is_long):
+    if is_long:  # types are inferred from the first rows, which have none
+        monkeypatch.setattr("branchwise.files.csv.csv_columns._LONG", 1)
+        monkeypatch.setattr("branchwise.files.csv.csv_columns._SAMPLE", 100)
     text = "code,n,m\n" + "12,0x,-5\n" * rows + "0x1A,b,7\n"
     table = read_table(write(text.encode()))
     assert set(table["code"].to_pylist()) == {"12", "0x1A"}

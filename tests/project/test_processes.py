@@ -70,6 +70,16 @@ def test_a_draft_that_fails_leaves_those_of_others(tmp_path, names):
     assert [path.name for path in tmp_path.iterdir()] == [other.name]
 
 
+def test_errors_of_other_files_keep_their_names(tmp_path):
+    other = tmp_path / "rows.part"
+    with (
+        pytest.raises(FileNotFoundError) as raised,
+        files.atomic_write(tmp_path / "out"),
+    ):
+        other.open()
+    assert raised.value.filename == str(other)
+
+
 def test_drafts_of_the_same_process_id_do_not_meet(tmp_path, monkeypatch):
     # In containers every process has the id 1.
     monkeypatch.setattr(os, "getpid", lambda: 1)

@@ -32,7 +32,7 @@ from branchwise.files.raw_bytes import (
 _DELIMITERS = (",", "\t", ";", "|")
 _QUOTED = re.compile(r'"[^"]*"?')
 #: A first line by which programs tell Excel the delimiter.
-_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
+_SEPARATOR_LINE = re.compile(r'"?sep=([^\w"])"?\s*', re.IGNORECASE)
 _QUOTED_OR_SPACES = re.compile(rb'(?<![^\s])"(?:[^"]|"")*"|[ \t]+')
 _ENDS = (b"\n", b"\r", b"")
 #: Beginnings of text that is not a table.

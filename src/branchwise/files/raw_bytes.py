@@ -27,9 +27,9 @@ from typing import Any, BinaryIO, NoReturn, cast
 from branchwise.errors import DataError
 from branchwise.files.options import reading_progress, size_text
 
-#: Errors of writing to an open file, which do not say which.
+#: Errors of writing to an open file, which do not say which; how names of drafts begin.
 _WRITE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_DRAFT = ".part"
+_DRAFT = ".branchwise."
 
 
 def is_device(path: Path) -> bool:
@@ -73,8 +73,8 @@ def _naming(final: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        unnamed, named = error.filename is None, str(error.filename)
-        if error.errno in _WRITE_ERRORS if unnamed else named.endswith(_DRAFT):
+        unnamed, name = error.filename is None, Path(str(error.filename)).name
+        if error.errno in _WRITE_ERRORS if unnamed else name.startswith(_DRAFT):
             raise type(error)(error.errno, error.strerror, str(final)) from None
         raise
 
@@ -87,7 +87,7 @@ def _new_draft(final: Path) -> tuple[Path, BinaryIO]:
     its files can be read by their owner only.
     """
     while True:
-        draft = final.with_name(f".branchwise.{token_hex(8)}{_DRAFT}")
+        draft = final.with_name(f"{_DRAFT}{token_hex(8)}.part")
         with suppress(FileExistsError):
             return draft, draft.open("xb")
 

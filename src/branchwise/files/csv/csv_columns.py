@@ -74,7 +74,12 @@ class Parser:
         Arrow takes them for whole numbers.
         """
         whole = [i for i, c in columns.items() if pa.types.is_integer(c.type)]
-        has_some = (find(self.content, mark, self.start) >= 0 for mark in _HEXADECIMAL)
+        # One byte is found many times as fast as two, and mostly there is none.
+        has_some = (
+            find(self.content, mark[1:], self.start) >= 0
+            and find(self.content, mark, self.start) >= 0
+            for mark in _HEXADECIMAL
+        )
         if not whole or not any(has_some):
             return {}
         texts = self._parsed(whole, {index: _category() for index in whole})
