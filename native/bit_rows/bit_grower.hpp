@@ -128,7 +128,8 @@ class BitGrower : public BitTree {
         double second = no_score;  // of those that are not equal
         bool sure = false, plain = false, in_lanes = false;
 
-        // Returns whether a column is the best so far: the first of equals is.
+        // Returns whether a column is the best so far: the first of equals is. They are told as
+        // ValueHalves::are_equal tells them; rows are few.
         bool consider(size_t j, const Halves& found, double found_less, bool found_in_lanes) {
             const bool is_best = found.drop > drop;
             const bool is_equal = found.drop == drop && found_less == less && found.plain && plain;
