@@ -137,6 +137,14 @@ class PruneState {
         return largest;
     }
 
+    // If its largest branch errs more than this with all cases, a node does not become that branch.
+    int64_t most_errors_of_branch(uint32_t node) {
+        const int64_t as_tree = tree_errors(node), as_leaf = errors_as_leaf(node);
+        // A node that may be a leaf is one, unless the branch is better by more than the slack.
+        if (as_leaf <= as_tree + estimate_.slack) return as_leaf - estimate_.slack - 1;
+        return Estimate::sum(as_tree, estimate_.slack);
+    }
+
     // Where branches are not raised they are as good as infinitely bad.
     bool decide(uint32_t node, int64_t as_branch) {
         const int64_t as_leaf = errors_as_leaf(node);
