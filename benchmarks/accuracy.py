@@ -6,9 +6,11 @@
                                   [--processes 2] [--results FOLDER]
                                   [--again | --known] [--output FILE]
 
-Sets are those of ``accuracy_sets.py``, methods those of ``accuracy_methods.py``. Every
-set is in the choosing or in the confirming half, by a hash of its name: parameters and
-methods are chosen by the first, and the second is looked at once, at the end.
+Sets are those of ``accuracy_sets.py``, methods those of ``accuracy_methods.py``. C5.0
+was recorded on the shared sets, and is run on the others where its program is installed
+(``c50_program.py``). Every set is in the choosing or in the confirming half, by a hash
+of its name: parameters and methods are chosen by the first, and the second is looked at
+once, at the end.
 
 What was measured is kept in the folder of results, a file for each set and method, and
 is not measured again; ``--again`` measures the named methods anew, as after a change,
@@ -34,6 +36,7 @@ from numpy.typing import NDArray
 
 from accuracy_methods import METHODS, REFERENCE
 from accuracy_sets import HALVES, KINDS, DataSet, Table, sets
+from c50_program import PROGRAMS, fold_errors, program
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path.home() / ".cache" / "branchwise-accuracy"
@@ -51,7 +54,7 @@ class Figures:
     """What a method did on a set of ``n`` rows: sums over the test rows of each fold.
 
     ``log_loss`` (in nats), ``brier`` (the sum of squared differences over classes) and
-    ``leaves`` are empty for programs of which only the errors were recorded.
+    ``leaves`` are empty where only the errors of a program are known.
     """
 
     n: int
@@ -98,6 +101,15 @@ def measure(table: Table, method: str) -> Figures:
         figures.brier.append(brier)
         figures.leaves.append(size(model))
     return Figures(**{**asdict(figures), "seconds": time.perf_counter() - began})
+
+
+def measure_program(table: Table, method: str) -> Figures:
+    """Run a program that tells the size of its model and its errors."""
+    began = time.perf_counter()
+    found = fold_errors(table, method)
+    rows, errors = [len(test) for test in table.tests], [wrong for _, wrong in found]
+    sizes, seconds = [size for size, _ in found], time.perf_counter() - began
+    return Figures(len(table.y), rows, errors, [], [], sizes, seconds)
 
 
 def losses(model: Any, X: Any, y: Any, classes: list[str]) -> tuple[float, float]:
@@ -152,7 +164,7 @@ class Store:
 def measured(task: tuple[Store, DataSet, str]) -> tuple[str, str, Figures]:
     """Measure a method on a set, and keep the result."""
     store, data, method = task
-    figures = measure(data.load(), method)
+    figures = (measure_program if method in PROGRAMS else measure)(data.load(), method)
     store.write(data, method, figures)
     return data.name, method, figures
 
@@ -312,11 +324,12 @@ def run(
     again: bool,
     processes: int,
 ) -> dict[tuple[str, str], Figures]:
-    """Measure what is not known yet."""
+    """Measure what is not known yet; programs only where they were not recorded."""
     figures: dict[tuple[str, str], Figures] = {}
     tasks = []
     for data in chosen:
-        for method in methods:
+        run_here = [] if data.kind == "shared" or program() is None else [*PROGRAMS]
+        for method in [*methods, *run_here]:
             known = None if again else store.read(data, method)
             if known is not None:
                 figures[data.name, method] = known
@@ -368,7 +381,7 @@ def main() -> None:
     store = Store(options.results, f"{options.repeats}x{options.folds}")
     methods = options.method or list(METHODS)
     if options.known:
-        figures = known_figures(store, chosen, methods)
+        figures = known_figures(store, chosen, [*methods, *PROGRAMS])
     else:
         figures = run(store, chosen, methods, options.again, options.processes)
     for data in chosen:

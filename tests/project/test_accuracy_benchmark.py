@@ -2,6 +2,7 @@
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ def accuracy(monkeypatch):
     import accuracy
 
     yield accuracy
-    for name in [name for name in sys.modules if name.startswith("accuracy")]:
+    for name in [name for name in sys.modules if name.startswith(("accuracy", "c50"))]:
         del sys.modules[name]
 
 
@@ -61,6 +62,7 @@ def test_what_was_measured_is_not_measured_again(accuracy, tmp_path, monkeypatch
     assert found.mean("log_loss") > 0
     assert json.loads(store.path(data, "C4.5").read_text())["set"] == data.name
     monkeypatch.setattr(accuracy, "measure", None)
+    monkeypatch.setattr(accuracy, "program", lambda: None)
     again = accuracy.run(store, [data], ["C4.5"], again=False, processes=1)
     assert again[data.name, "C4.5"] == found
     assert accuracy.known_figures(store, [data], ["C4.5", "CART"]) == again
@@ -68,6 +70,64 @@ def test_what_was_measured_is_not_measured_again(accuracy, tmp_path, monkeypatch
     assert any(
         line.startswith("| 3 of 5, 300 rows | choosing") for line in report.lines()
     )
+
+
+#: Stands for C5.0: it has a leaf, and is wrong where the class is the second one.
+PROGRAM = """#!/bin/sh
+echo "Evaluation on test data (cases):"
+echo "     Size      Errors"
+echo "        1  $(grep -c 'class1$' $2.test)(50.0%)   <<"
+"""
+
+
+def test_a_program_has_its_errors_where_they_were_not_recorded(
+    accuracy, tmp_path, monkeypatch
+):
+    import pandas as pd
+
+    import c50_program
+    from accuracy_sets import DataSet, Table
+
+    path = tmp_path / "c5.0"
+    path.write_text(PROGRAM)
+    path.chmod(0o755)
+    for module in (accuracy, c50_program):
+        monkeypatch.setattr(module, "program", lambda: path)
+    X = pd.DataFrame({
+        "a, b": ["x|y", None, "z.", "x|y"], "n": [1.5, np.nan, 2.0, 3.0], "one": "same",
+    })  # fmt: skip
+    tests = [np.array([0, 1]), np.array([2, 3])]
+    table = Table(X, np.array(["no", "yes", "yes", "yes"]), ["no", "yes"], tests)
+    names, rows = c50_program._as_text(table)
+    assert names == "class0, class1.\n\nc0: v0, v1.\nc1: continuous.\n"
+    assert list(rows) == [
+        "v0,1.5,class0", "?,?,class1", "v1,2.0,class1", "v0,3.0,class1",
+    ]  # fmt: skip
+    data = DataSet("four rows", "generated", lambda: table)
+    found = accuracy.measure_program(table, "C5.0")
+    assert (found.errors, found.leaves, found.mean("leaves")) == ([1, 2], [1, 1], 1)
+    monkeypatch.setattr(accuracy, "ProcessPoolExecutor", ThreadPoolExecutor)
+    store = accuracy.Store(tmp_path, "1x2")
+    ran = accuracy.run(store, [data], [], again=False, processes=1)
+    assert {name: figures.accuracy for (_, name), figures in ran.items()} == {
+        "C5.0": 25, "C5.0 rules": 25,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("printed", ["", "Evaluation on test data:\n  no table"])
+def test_a_program_that_prints_no_errors_is_an_error(
+    accuracy, tmp_path, monkeypatch, printed
+):
+    import c50_program
+
+    path = tmp_path / "c5.0"
+    path.write_text(f"#!/bin/sh\necho '{printed}'\n")
+    path.chmod(0o755)
+    monkeypatch.setattr(c50_program, "program", lambda: path)
+    (tmp_path / "table").mkdir()
+    cells = np.array(["1,class0", "2,class1"], dtype=object)
+    with pytest.raises(RuntimeError, match="no errors of the test rows"):
+        c50_program._run(tmp_path / "table", cells, np.array([0]), "C5.0")
 
 
 def test_intervals_of_folds_are_widened_for_common_training_rows(accuracy):
