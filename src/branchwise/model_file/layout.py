@@ -39,13 +39,16 @@ REQUIRED_FIELDS = (
 )
 
 #: The parameter of an ensemble's recipe that each field of 'ensemble' holds, all of
-#: them written only if they differ from their defaults; the recipe of the trees is a
-#: field of its own.
+#: them written only if they differ from what their absence means; the recipe of the
+#: trees is a field of its own.
 ENSEMBLE_KEYS = {
     PARAMETERS[name].file_key if name in PARAMETERS else name: name
     for name in ENSEMBLE_FIELDS
     if name != "tree"
 }
+#: What the absence of each of these fields means, by the names of parameters: the
+#: default when the format was made. Files stay true when a default changes.
+ABSENT = ENSEMBLE_FIELDS | {"max_features": "sqrt"}
 
 
 #: What the file of a single tree holds.

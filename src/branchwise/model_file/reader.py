@@ -24,6 +24,7 @@ from branchwise.errors import (
 from branchwise.model_file.array_text import array_of_text
 from branchwise.model_file.fields import CHECKS, check_known, fields_of, shown, typed
 from branchwise.model_file.layout import (
+    ABSENT,
     ENSEMBLE_KEYS,
     ENSEMBLE_NUMBERS,
     ENSEMBLE_VERSION,
@@ -37,7 +38,7 @@ from branchwise.model_file.layout import (
 from branchwise.model_file.parser import content_of, parse
 from branchwise.model_file.schema_fields import read_schema
 from branchwise.recipe import FIELDS, Recipe
-from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS, EnsembleRecipe
+from branchwise.recipe.ensemble_recipe import EnsembleRecipe
 from branchwise.recipe.parameters import ALPHA_RULES, PARAMETERS
 from branchwise.tree.tree import (
     ARRAYS,
@@ -364,9 +365,9 @@ def _read_ensemble_recipe(fields: dict[str, Any], recipe: Recipe) -> EnsembleRec
     check_known(fields, known_names, where, "field")
     known = {}
     for key, name in ENSEMBLE_KEYS.items():
-        default = ENSEMBLE_FIELDS[name]
-        known[name] = fields.get(key, default)
-        if isinstance(default, bool) and name not in PARAMETERS:
+        absent = ABSENT[name]
+        known[name] = fields.get(key, absent)
+        if isinstance(absent, bool) and name not in PARAMETERS:
             typed({key: known[name]}, key, where, "true or false")
     if known["max_features"] == "oob":
         raise ModelFileError(

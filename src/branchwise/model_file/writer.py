@@ -13,6 +13,7 @@ from branchwise.data.table_schema import Column, Schema
 from branchwise.files.raw_bytes import atomic_write
 from branchwise.model_file.array_text import array_text
 from branchwise.model_file.layout import (
+    ABSENT,
     ENSEMBLE_KEYS,
     ENSEMBLE_NUMBERS,
     ENSEMBLE_VERSION,
@@ -24,7 +25,6 @@ from branchwise.model_file.layout import (
 )
 from branchwise.model_file.metadata_fields import label_fields, statistics_fields
 from branchwise.recipe import FIELDS, Recipe
-from branchwise.recipe.ensemble_recipe import ENSEMBLE_FIELDS
 from branchwise.recipe.parameters import PARAMETERS
 from branchwise.tree.tree import Tree
 
@@ -183,18 +183,18 @@ def _recipe_fields(recipe: Recipe) -> dict[str, object]:
 
 
 def _ensemble_fields(stored: StoredEnsemble) -> dict[str, object]:
-    """Return the fields that differ from their defaults.
+    """Return the fields that differ from what their absence means.
 
     A number keeps its type: 1 is a number of columns or rows, 1.0 all of them.
     """
     fields: dict[str, object] = {}
     for key, name in ENSEMBLE_KEYS.items():
-        value, default = getattr(stored.recipe, name), ENSEMBLE_FIELDS[name]
+        value, absent = getattr(stored.recipe, name), ABSENT[name]
         if isinstance(value, Integral) and not isinstance(value, bool):
             value = int(value)
         elif isinstance(value, Real) and not isinstance(value, bool):
             value = float(value)
-        if value != default or type(value) is not type(default):
+        if value != absent or type(value) is not type(absent):
             fields[key] = value
     for name, methods in ENSEMBLE_NUMBERS.items():
         if stored.recipe.method in methods:
