@@ -149,7 +149,7 @@ def test_comparison_and_search(car: Path, tmp_path: Path) -> None:
     found = json.loads(out)["algorithms"]
     assert [one["algorithm"] for one in found] == [*names.split(","), "baseline"]
     best = tmp_path / "best.json"
-    grid = ["--grid", "n_estimators=2,4", "--grid", "max_features=sqrt,none"]
+    grid = ["--grid", "n_estimators=2,4", "--grid", "max_features=auto,none"]
     tuned = ["-t", "class", "-a", "forest", "--cv", "2", *grid, "-o", str(best)]
     code, out, err = run("tune", str(car), *tuned)
     assert code == 0, err
@@ -178,10 +178,21 @@ def test_text(car: Path) -> None:
     )
     lines = out.splitlines()
     assert lines[0].startswith("A forest of 5 CART trees predicts class ('acc', ")
-    assert lines[2] == "Each node has 2 of 6 columns as candidates, drawn at random."
+    assert lines[2] == "Each node has 3 of 6 columns as candidates, drawn at random."
     assert lines[4].startswith("Out of bag, 9")
     assert lines[7].startswith("  safety")
     assert len(lines) == 13
+
+
+def test_how_many_columns(car: Path) -> None:
+    fit = ["-t", "class", "-a", "forest", "--n-estimators", "2"]
+    _, usual, _ = run("fit", str(car), *fit)
+    code, out, err = run("fit", str(car), *fit, "--max-features", "auto")
+    assert code == 0, err
+    assert out == usual
+    assert "3 of 6 columns" in out
+    _, out, _ = run("fit", str(car), *fit, "--max-features", "sqrt")
+    assert "2 of 6 columns" in out
 
 
 def test_predictions_and_scores(car: Path, tmp_path: Path) -> None:
@@ -250,7 +261,7 @@ def test_numbers(tmp_path: Path) -> None:
         ("-a forest --confidence 0.1", "--confidence applies only to --algorithm"),
         (
             "-a forest --max-features foo",
-            "must be a number, a share, sqrt, log2, oob or all",
+            "must be a number, a share, auto, sqrt, log2, oob or all",
         ),
         ("-a forest --base c4.5 --criterion gini", "--criterion must be left out with"),
         (

@@ -263,8 +263,8 @@ def test_bins_are_found_once_for_all_trees() -> None:
     [
         ({"base": "cat"}, "base must be 'id3' or 'c4.5' or 'cart'. Got 'cat'"),
         ({"n_estimators": 0}, "n_estimators must be a whole number of at least 1"),
-        ({"max_features": 0}, "max_features must be None, 'sqrt', 'log2'"),
-        ({"max_features": "all"}, "max_features must be None, 'sqrt', 'log2'"),
+        ({"max_features": 0}, "max_features must be None, 'auto', 'sqrt'"),
+        ({"max_features": "all"}, "max_features must be None, 'auto', 'sqrt'"),
         ({"max_samples": 1.5}, "max_samples must be None, a whole number"),
         ({"random_state": -1}, "random_state must be a whole number of at least 0"),
         ({"random_state": "7"}, "random_state must be a whole number of at least 0"),

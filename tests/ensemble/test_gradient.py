@@ -299,7 +299,7 @@ def test_exact_sums() -> None:
         ({"n_estimators": 0}, "n_estimators must be a whole number of at least 1"),
         ({"tol": -1}, "tol must be a finite number"),
         ({"loss": "absolute_error"}, "loss must be 'squared_error' or 'poisson'"),
-        ({"max_features": "all"}, "max_features must be None, 'sqrt', 'log2'"),
+        ({"max_features": "all"}, "max_features must be None, 'auto', 'sqrt'"),
     ],
 )
 def test_errors(given: dict[str, Any], message: str) -> None:

@@ -85,3 +85,12 @@ def test_what_is_given_is_not_in_the_default_grid():
     assert [sorted(piece) for piece in grid] == [["min_samples_leaf", "n_estimators"]]
     for estimator in (RandomForestClassifier(), BoostedClassifier()):
         assert "n_estimators" in default_grid(estimator)[0]
+
+
+def test_the_default_grids_try_how_many_columns():
+    (classes,), (numbers,) = map(
+        default_grid, (RandomForestClassifier(), RandomForestRegressor())
+    )
+    assert classes["max_features"] == ("auto", 0.5, None)
+    # Of numbers "auto" is all columns, as 1.0 is.
+    assert numbers["max_features"] == ("sqrt", 0.5, 1.0)

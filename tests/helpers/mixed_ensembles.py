@@ -48,9 +48,8 @@ def random_ensemble(
                 smaller = smaller.collapse_nodes(words.choice(inner))
         trees.append(smaller.tree)
     voting = "hard" if seed % 3 == 0 and not model.tree.is_regression else "soft"
-    recipe = EnsembleRecipe(
-        model.recipe, n_trees, words.choice(["sqrt", None, 1, 1.0, 0.5]), voting=voting
-    )
+    max_features = words.choice(["auto", "sqrt", None, 1, 1.0, 0.5])
+    recipe = EnsembleRecipe(model.recipe, n_trees, max_features, voting=voting)
     return Ensemble(model.schema, trees, recipe)
 
 

@@ -109,8 +109,10 @@ def test_single_trees_are_files_of_version_1():
 
 def test_only_what_differs_from_a_default_is_written():
     forest = fitted("cart")
-    assert json.loads(forest.to_bytes())["ensemble"] == {"n_estimators": 4}
-    plain = Ensemble(forest.schema, forest.trees, EnsembleRecipe(forest.recipe.tree))
+    told = json.loads(forest.to_bytes())["ensemble"]
+    assert told == {"n_estimators": 4, "max_features": "auto"}
+    recipe = EnsembleRecipe(forest.recipe.tree, max_features="sqrt")
+    plain = Ensemble(forest.schema, forest.trees, recipe)
     assert json.loads(plain.to_bytes())["ensemble"] == {}
     told = json.loads(fitted("all rows").to_bytes())["ensemble"]
     assert told == {
@@ -120,6 +122,33 @@ def test_only_what_differs_from_a_default_is_written():
         "random_state": 2**100,
     }
     assert set(persist.ENSEMBLE_KEYS) == set(ENSEMBLE_FIELDS) - {"tree"}
+
+
+@pytest.mark.parametrize("told", [{}, {"max_features": "sqrt"}])
+def test_files_from_before_auto_mean_the_square_root_rounded_down(told):
+    old = RandomForestClassifier(n_estimators=2, max_features="sqrt").fit(X, Y).model_
+    content = json.loads(old.to_bytes())
+    assert content["ensemble"] == {"n_estimators": 2}
+    content["ensemble"] |= told
+    opened = branchwise.load(json.dumps(content).encode())
+    assert opened == old
+    assert opened.recipe.max_features == "sqrt"
+    assert opened.summary().columns_drawn == 2
+    assert opened.to_estimator().max_features == "sqrt"
+
+
+def test_auto_is_in_the_file():
+    forest = RandomForestClassifier(n_estimators=2).fit(X, Y).model_
+    assert json.loads(forest.to_bytes())["ensemble"]["max_features"] == "auto"
+    opened = branchwise.load(forest.to_bytes())
+    assert opened == forest
+    assert opened.recipe.max_features == opened.to_estimator().max_features == "auto"
+    assert opened.summary().columns_drawn == 3
+    numbers = RandomForestRegressor(n_estimators=2, max_features="auto")
+    numbers.fit(X, X["income"])
+    opened = branchwise.load(numbers.model_.to_bytes())
+    assert opened == numbers.model_
+    assert opened.summary().columns_drawn == len(X.columns)
 
 
 def test_numpy_numbers_in_a_recipe_are_written(tmp_path):
@@ -262,7 +291,7 @@ E, R = "ensemble", "recipe"
         ((E, "n_estimators"), 0, "n_estimators must be a whole number of at least 1"),
         ((E, "bootstrap"), 1, "bootstrap must be True or False. Got 1 instead."),
         ((E, "balanced_subsample"), 1, "'balanced_subsample' of 'ensemble' must be tr"),
-        ((E, "max_features"), "all", "max_features must be None, 'sqrt', 'log2', 'oob"),
+        ((E, "max_features"), "all", "max_features must be None, 'auto', 'sqrt', 'log"),
         ((E, "max_features"), "oob", "'max_features' of 'ensemble' must be the num"),
         ((E, "max_samples"), [], "max_samples must be None, a whole number of at le"),
         ((E, "random_state"), 2**128, "random_state must be a whole number of at lea"),

@@ -427,7 +427,7 @@ def check_overfitting(figures, output):
     assert figures["by_pruning"]["error-based"][::2] == (112, exactly(217 / 300))
     assert figures["by_pruning"]["reduced-error"][::2] == (82, exactly(227 / 300))
     votes = [new for _, new in figures["by_trees"].values()]
-    assert votes[-1] > 0.76 > by_depth[None][1] + 0.05
+    assert votes[-1] > 0.75 > by_depth[None][1] + 0.05
     assert votes[-1] > figures["alone"][1]
     assert 0.7 < figures["out_of_bag"] < 0.8
     tree, pruned, voted, averaged = figures["digits"].values()

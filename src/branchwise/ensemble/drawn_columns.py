@@ -65,8 +65,8 @@ def choose_columns(
     """Choose ``max_features``; return the samples with it, and the first trees.
 
     ``grow`` grows trees wherever the rows are, and ``threads`` predict those out of
-    bag here. It begins with the usual number, and goes on as long as the next one is
-    clearly better than the one before.
+    bag here. It goes from one number of columns to the next as long as that is clearly
+    better than the one before.
     """
     validate_out_of_bag(samples)
     numbers = _numbers(samples.recipe, len(samples.training.columns))
@@ -87,8 +87,8 @@ def _drawing(samples: Samples, number: int) -> Samples:
 def _numbers(recipe: EnsembleRecipe, n_columns: int) -> Iterator[int]:
     """Yield the numbers of columns to try.
 
-    For classes the square root and its doubles, up to all columns; for numbers all
-    columns, then half as many, and so on.
+    For classes the square root, rounded down, and its doubles, up to all columns; for
+    numbers all columns, then half as many, and so on.
     """
     if recipe.tree.is_regression:
         number = n_columns

@@ -87,7 +87,7 @@ class ForestEstimator(SampledEstimator):
     min_samples_split: float = 2
     min_samples_leaf: float | None = None
     min_weight_fraction_leaf: float = 0.0
-    max_features: int | float | str | None = "sqrt"
+    max_features: int | float | str | None = "auto"
     max_leaf_nodes: int | None = None
     min_gain: float = 0.0
     max_p_value: float | None = None

@@ -205,7 +205,7 @@ _GRIDS: dict[type, list[_Values]] = {
         _BY_SIZE,
         {"ccp_alpha": ("best", "1-se"), "min_samples_leaf": (1, 5)},
     ],
-    RandomForestClassifier: [_FOREST | {"max_features": ("sqrt", 0.5, None)}],
+    RandomForestClassifier: [_FOREST | {"max_features": ("auto", 0.5, None)}],
     RandomForestRegressor: [_FOREST | {"max_features": ("sqrt", 0.5, 1.0)}],
     BoostedClassifier: [
         {"n_estimators": (5, 10, 20, 50), "max_depth": (2, 4, 8, None)}

@@ -169,7 +169,7 @@ class EnsembleRecipe:
 
     tree: Recipe = BASES["cart"]
     n_estimators: int = 100
-    max_features: int | float | str | None = "sqrt"
+    max_features: int | float | str | None = "auto"
     bootstrap: bool = True
     max_samples: int | float | None = None
     splitter: Splitter = "best"
@@ -245,7 +245,7 @@ class EnsembleRecipe:
         if self.method != "forest":
             raise ParameterError(
                 "max_features='oob' is for forests, which have rows out of bag. Give a "
-                "number of columns, a share of them, 'sqrt' or 'log2'."
+                "number of columns, a share of them, 'auto', 'sqrt' or 'log2'."
             )
         if not self.bootstrap and self.max_samples is None:
             raise ParameterError(
@@ -277,6 +277,13 @@ class EnsembleRecipe:
         match self.max_features:
             case None:
                 return n_columns
+            case "auto":
+                # The trees of gradient boosting predict numbers for classes, too.
+                if self.tree.is_regression:
+                    return n_columns
+                # Categories are kept whole, so there are fewer columns than with a
+                # column for each value: rounded down there are too few candidates.
+                return max(1, math.ceil(math.sqrt(n_columns)))
             case "sqrt":
                 return max(1, math.isqrt(n_columns))
             case "log2":

@@ -61,7 +61,7 @@ RISKS: tuple[Risk, ...] = ("auto", "impurity", "errors")
 #: Rules by which cross-validation chooses ``ccp_alpha``.
 ALPHA_RULES = ("best", "1-se")
 #: Rules by which forests choose how many columns are drawn.
-COLUMN_RULES = ("sqrt", "log2", "oob")
+COLUMN_RULES = ("auto", "sqrt", "log2", "oob")
 #: Squares of costs up to this are finite.
 _LARGEST_COST = 1e150
 
@@ -261,11 +261,11 @@ def _is_number_or_share(value: object) -> bool:
 
 
 FEATURES = Allowed(
-    "None, 'sqrt', 'log2', 'oob', a whole number of at least 1 or a share above 0 and "
-    "up to 1.0",
+    "None, 'auto', 'sqrt', 'log2', 'oob', a whole number of at least 1 or a share "
+    "above 0 and up to 1.0",
     lambda v: v is None or v in COLUMN_RULES or _is_number_or_share(v),
     "features",
-    'int, float, "sqrt", "log2", "oob" or None',
+    'int, float, "auto", "sqrt", "log2", "oob" or None',
 )
 SAMPLES = Allowed(
     "None, a whole number of at least 1 or a share above 0 and up to 1.0",
