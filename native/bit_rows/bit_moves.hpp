@@ -120,49 +120,89 @@ class TwoWayMover {
         for (size_t v = 0; v < last; ++v) right |= uint64_t(branch.branch_of[v] == 1) << v;
         // The last value has no bit: where it leads, values of the other side are told.
         const bool last_right = branch.branch_of[last] == 1;
-        const uint64_t told = (last_right ? ~right & branch.field.mask : right)
-                              << branch.field.shift;
-        nobodys_.resize(stride);
-        ends_[0] = open[0] ? Destination{to, stride} : Destination{nobodys_.data(), 0};
-        ends_[1] =
-            open[1] ? Destination{to + n_left * stride, stride} : Destination{nobodys_.data(), 0};
-        if (last_right) std::swap(ends_[0], ends_[1]);
+        const Told told{branch.field.word, (last_right ? ~right & branch.field.mask : right)
+                                               << branch.field.shift};
+        End ends[] = {{to, n_left, open[0]}, {to + n_left * stride, n - n_left, open[1]}};
+        if (last_right) std::swap(ends[0], ends[1]);
         if (stride == 2)
-            move_rows<2>(from, n, branch.field.word, told, stride);
+            move_rows<2>(told, from, ends, stride);
         else if (stride == 4)
-            move_rows<4>(from, n, branch.field.word, told, stride);
+            move_rows<4>(told, from, ends, stride);
         else
-            move_rows<0>(from, n, branch.field.word, told, stride);
+            move_rows<0>(told, from, ends, stride);
     }
 
   private:
-    // Rows of leaves go nowhere, all to the same place.
-    struct Destination {
+    // Where so many rows go, if their node is open.
+    struct End {
         uint64_t* next;
-        size_t step;
+        size_t n;
+        bool is_open;
+    };
+
+    // What tells a row: one of these bits of a word. By value: what is written to rows cannot change
+    // it, so that it stays in registers.
+    struct Told {
+        size_t word;
+        uint64_t bits;
+
+        bool operator()(const uint64_t* row) const { return row[word] & bits; }
     };
 
     // Those with a bit that is told to the second end, the others to the first.
     template <size_t fixed_stride>
-    void move_rows(const uint64_t* row, size_t n, size_t word, uint64_t told,
-                   size_t any_stride) const {
+    static void move_rows(const Told told, const uint64_t* row, const End* ends,
+                          size_t any_stride) {
         const size_t stride = fixed_stride ? fixed_stride : any_stride;
-        auto first = reinterpret_cast<uintptr_t>(ends_[0].next);
-        auto second = reinterpret_cast<uintptr_t>(ends_[1].next);
-        const size_t step = ends_[0].step * sizeof(uint64_t);
-        const size_t second_step = ends_[1].step * sizeof(uint64_t);
-        for (const uint64_t* const end = row + n * stride; row < end; row += stride) {
-            // All or no bits: of a condition, compilers make a branch, which is mispredicted.
-            const uintptr_t is_told = uintptr_t(0) - uintptr_t((row[word] & told) != 0);
-            const uintptr_t next = first ^ ((first ^ second) & is_told);
-            copy_row(row, reinterpret_cast<uint64_t*>(next), stride);
-            first += step & ~is_told;
-            second += second_step & is_told;
-        }
+        if (!ends[0].is_open)
+            move_to_one<fixed_stride, true>(told, row, ends[1].next, ends[1].n, stride);
+        else if (!ends[1].is_open)
+            move_to_one<fixed_stride, false>(told, row, ends[0].next, ends[0].n, stride);
+        else
+            move_to_both<fixed_stride>(told, row, ends, stride);
     }
 
-    std::vector<uint64_t> nobodys_;
-    Destination ends_[2];
+    // Every row is written to where the next one of either end belongs, which may write over it. As
+    // many rows as the end that lacks less are sure to find room at both.
+    template <size_t fixed_stride>
+    static void move_to_both(const Told told, const uint64_t* row, const End* ends,
+                             size_t any_stride) {
+        const size_t stride = fixed_stride ? fixed_stride : any_stride;
+        uint64_t* first = ends[0].next;
+        uint64_t* second = ends[1].next;
+        const uint64_t* const first_end = first + ends[0].n * stride;
+        const uint64_t* const second_end = second + ends[1].n * stride;
+        while (const auto sure = size_t(std::min(first_end - first, second_end - second))) {
+            for (const uint64_t* const last = row + sure; row < last; row += stride) {
+                const size_t step = told(row) * stride;
+                for (size_t word = 0; word < stride; word += 2) {
+                    Pair pair;
+                    std::memcpy(&pair, row + word, sizeof pair);
+                    std::memcpy(first + word, &pair, sizeof pair);
+                    std::memcpy(second + word, &pair, sizeof pair);
+                }
+                first += stride - step;
+                second += step;
+            }
+        }
+        // What is left is all for the same one.
+        std::memcpy(first, row, size_t(first_end - first) * sizeof(uint64_t));
+        std::memcpy(second, row, size_t(second_end - second) * sizeof(uint64_t));
+    }
+
+    // The same for the `n` rows of one end: rows of leaves go nowhere.
+    template <size_t fixed_stride, bool to_second>
+    static void move_to_one(const Told told, const uint64_t* row, uint64_t* next, size_t n,
+                            size_t any_stride) {
+        const size_t stride = fixed_stride ? fixed_stride : any_stride;
+        const uint64_t* const end = next + n * stride;
+        while (const auto sure = size_t(end - next))
+            for (const uint64_t* const last = row + sure; row < last; row += stride) {
+                const size_t step = (told(row) == to_second) * stride;
+                copy_row(row, next, stride);
+                next += step;
+            }
+    }
 };
 
 }  // namespace branchwise
