@@ -84,59 +84,77 @@ class TableRows : public RootRows {
     const size_t classes_;
 };
 
-// The rows of a table by which the trees of a forest are grown, as bits that are made once.
+// The rows of a table by which the trees of a forest are grown, as bits that are made once: class by
+// class, and in the order of their ranks.
 class DrawnTable {
   public:
     // `order`: the rows that may be drawn, by their ranks.
     DrawnTable(const Table& table, BitLayout layout, const Span<const int64_t>& order,
                ThreadPool& pool)
-        : stride_(layout.n_pairs() * 2) {
+        : stride_(layout.n_pairs() * 2), sizes_(size_t(table.n_classes), 0) {
         const TableRows rows(table, std::move(layout));
-        bits_.resize(table.n_rows * stride_);
-        sizes_ = rows.make(bits_.data(), pool);
-        std::vector<uint32_t> next(sizes_.size(), 0);
-        for (size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + sizes_[c - 1];
+        Array<uint64_t> bits;
+        bits.resize(table.n_rows * stride_);
+        const std::vector<uint32_t> sizes = rows.make(bits.data(), pool);
+        std::vector<uint32_t> next(sizes.size(), 0);
+        for (size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + sizes[c - 1];
         std::vector<uint32_t> places(table.n_rows);
         for (size_t row = 0; row < table.n_rows; ++row) places[row] = next[table.labels[row]]++;
-        place_of_rank_.reserve(order.size());
-        for (int64_t row : order) place_of_rank_.push_back(places[size_t(row)]);
+        sort_by_rank(table, order, [&](int64_t row) { return &bits[places[size_t(row)] * stride_]; });
     }
 
     // A bootstrap sample; returns the number of rows of each class. Most rows are in it once or
     // twice, or not at all, which is anybody's guess: two copies are always written, and those
     // that are not wanted are written over by the next row.
     std::vector<uint32_t> draw_rows(uint64_t key, size_t n_drawn, uint64_t* out) const {
-        Scratch<uint32_t> times(bits_.size() / stride_, 0);
-        const auto n = double(place_of_rank_.size());
-        for (size_t i = 0; i < n_drawn; ++i) ++times[place_of_rank_[chosen_of(draw(key, i), n)]];
+        Scratch<uint32_t> times(ranks_.size(), 0);  // by rank
+        const auto n = double(ranks_.size());
+        for (size_t i = 0; i < n_drawn; ++i) ++times[chosen_of(draw(key, i), n)];
         return stride_ == 2 ? repeat<2>(times.data(), out) : repeat<0>(times.data(), out);
     }
 
     static constexpr size_t in_excess = 2;
 
   private:
+    template <typename BitsOf>
+    void sort_by_rank(const Table& table, const Span<const int64_t>& order,
+                      const BitsOf& bits_of) {
+        for (int64_t row : order) ++sizes_[table.labels[row]];
+        std::vector<uint32_t> next(sizes_.size(), 0);
+        for (size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + sizes_[c - 1];
+        bits_.resize(order.size() * stride_);
+        ranks_.resize(order.size());
+        for (size_t rank = 0; rank < order.size(); ++rank) {
+            const uint32_t place = next[table.labels[order[rank]]]++;
+            ranks_[place] = uint32_t(rank);
+            copy_row(bits_of(order[rank]), &bits_[place * stride_], stride_);
+        }
+    }
+
     template <size_t fixed_stride>
-    std::vector<uint32_t> repeat(const uint32_t* times, uint64_t* out) const {
+    std::vector<uint32_t> repeat(const uint32_t* times_of_rank, uint64_t* out) const {
         const size_t stride = fixed_stride ? fixed_stride : stride_;
         std::vector<uint32_t> drawn;
         const uint64_t* row = bits_.data();
+        const uint32_t* rank = ranks_.data();
         for (uint32_t size : sizes_) {
             const uint64_t* const begin = out;
-            for (uint32_t i = 0; i < size; ++i, row += stride, ++times) {
+            for (uint32_t i = 0; i < size; ++i, row += stride, ++rank) {
+                const uint32_t times = times_of_rank[*rank];
                 copy_row(row, out, stride);
                 copy_row(row, out + stride, stride);
-                for (uint32_t k = 2; k < *times; ++k) copy_row(row, out + k * stride, stride);
-                out += *times * stride;
+                for (uint32_t k = 2; k < times; ++k) copy_row(row, out + k * stride, stride);
+                out += times * stride;
             }
             drawn.push_back(uint32_t(size_t(out - begin) / stride));
         }
         return drawn;
     }
 
-    const size_t stride_;            // words of a row
-    Array<uint64_t> bits_;           // of rows, sorted by class
-    std::vector<uint32_t> sizes_;    // rows of each class
-    Array<uint32_t> place_of_rank_;  // where the row of a rank is
+    const size_t stride_;          // words of a row
+    Array<uint64_t> bits_;         // of rows
+    Array<uint32_t> ranks_;        // of the same rows
+    std::vector<uint32_t> sizes_;  // rows of each class
 };
 
 // Those of a sample.
