@@ -31,6 +31,7 @@
 #include "bit_rows/kept_counts.hpp"
 #include "bit_rows/lane_halves.hpp"
 #include "bit_rows/pure_columns.hpp"
+#include "bit_rows/pure_rows.hpp"
 #include "bit_rows/root_rows.hpp"
 
 namespace branchwise {
@@ -86,6 +87,7 @@ class BitGrower : public BitTree {
           halves_serve_(ValueHalves::serve(problem) && problem.min_gain <= 0),
           halver_(problem),
           lane_halver_(problem, layout_),
+          pure_rows_(problem, layout_),
           kept_small_((classes_ + 1) * line_),
           kept_large_((classes_ + 1) * line_) {
         small_counts_.resize((classes_ + 1) * line_);
@@ -103,9 +105,10 @@ class BitGrower : public BitTree {
     void split(const Job& job, std::vector<Job>& stack) {
         if (!draws_.any() || job.n > Members::most || !impurities_.has_table_for(job.n))
             return split_node(job, stack);
+        const uint64_t* const node_rows = rows(job.side) + job.begin * stride_;
+        pure_rows_.begin(node_rows);
         small_.push_back(job);
-        small_.back().members =
-            members_.read(rows(job.side) + job.begin * stride_, job.n, weights_of(job.node));
+        small_.back().members = members_.read(node_rows, job.n, weights_of(job.node));
         while (!small_.empty()) {
             const Job next = small_.back();
             small_.pop_back();
@@ -119,35 +122,6 @@ class BitGrower : public BitTree {
     static constexpr size_t worth_counting = 32;
     // Counts of a node, more of which are not kept.
     static constexpr size_t most_kept = 2048;
-
-    // The best of the columns of a small node whose values are halved. Which it is, is anybody's
-    // guess, so that there is no branch.
-    struct BestHalves {
-        size_t column = none;
-        double drop = no_score, less = 0;
-        double second = no_score;  // of those that are not equal
-        bool sure = false, plain = false, in_lanes = false;
-
-        // Returns whether a column is the best so far: the first of equals is. They are told as
-        // ValueHalves::are_equal tells them; rows are few.
-        bool consider(size_t j, const Halves& found, double found_less, bool found_in_lanes) {
-            const bool is_best = found.drop > drop;
-            const bool is_equal = found.drop == drop && found_less == less && found.plain && plain;
-            const double lower = std::min(drop, found.drop);
-            second = is_equal ? second : std::max(second, lower);
-            drop = is_best ? found.drop : drop;
-            less = is_best ? found_less : less;
-            sure = is_best ? found.sure : sure;
-            plain = is_best ? found.plain : plain;
-            in_lanes = is_best ? found_in_lanes : in_lanes;
-            column = is_best ? j : column;
-            return is_best;
-        }
-
-        bool is_sure(double tolerance) const {
-            return column != none && sure && second < drop - tolerance;
-        }
-    };
 
     void split_node(const Job& job, std::vector<Job>& stack) {
         const double* weights = weights_of(job.node);
@@ -318,13 +292,17 @@ class BitGrower : public BitTree {
         const double noise = double(impurities_.noise(n)) * impurities_.unit();
         if (!halver_.serves(n, n_classes, noise)) return false;
         const uint64_t of_class = members_.of_class(last_class);
+        draws_.begin(job.key);
+        const std::vector<uint32_t>& drawn = draws_.next();
+        if (pure_rows_.serves(job.n) && pure_columns_.serves(job.n) &&
+            split_pure(job, drawn, {job.members & ~of_class, job.members & of_class}))
+            return true;
         const bool has_lanes = lane_halver_.serves(n, noise);
         if (has_lanes) lane_halver_.begin(uint32_t(n), uint32_t(of_last));
         Job below = job;
         BestHalves best;
         Halves best_not_in_lanes;
-        draws_.begin(job.key);
-        for (uint32_t j : draws_.next()) {
+        for (uint32_t j : drawn) {
             if (!below.alive.has(j)) continue;
             const bool joining = tells_missing(j);
             if (joining && !learned_) return false;  // which may have a third branch
@@ -364,6 +342,23 @@ class BitGrower : public BitTree {
         carry_out_halves(job, below, best.column,
                          best.in_lanes ? lane_halver_.halves() : best_not_in_lanes, stack);
         return true;
+    }
+
+    // Split a node of very few rows by the first column that is pure; returns whether there is one.
+    // `of_class`: the rows of its two classes.
+    bool split_pure(const Job& job, const std::vector<uint32_t>& drawn,
+                    const uint64_t (&of_class)[2]) {
+        pure_rows_.read(of_class);
+        for (uint32_t j : drawn) {
+            if (tells_missing(j) && (!learned_ || pure_rows_.has_last(layout_[j]))) return false;
+            if (!pure_rows_.is_pure(layout_[j])) continue;
+            size_t second;
+            const Halves halves = pure_rows_.halves(layout_[j], second);
+            bool is_open[2];  // neither is
+            record_halves(job, j, halves, {of_class[1 - second], of_class[second]}, is_open);
+            return true;
+        }
+        return false;
     }
 
     // Of n rows of two classes.
@@ -463,6 +458,7 @@ class BitGrower : public BitTree {
     const bool halves_serve_;  // for small nodes
     ValueHalves halver_;
     LaneHalves lane_halver_;  // where rows are few
+    PureRows pure_rows_;      // and where they are very few
 
     // Scratch, kept between nodes.
     std::vector<uint8_t> small_counts_;

@@ -303,4 +303,35 @@ class ValueHalves {
     uint64_t sorted_[Field::most_values];
 };
 
+// The best of the columns of a small node whose values are halved. Which it is, is anybody's
+// guess, so that there is no branch.
+struct BestHalves {
+    static constexpr size_t none = ~size_t(0);
+
+    size_t column = none;
+    double drop = no_score, less = 0;
+    double second = no_score;  // of those that are not equal
+    bool sure = false, plain = false, in_lanes = false;
+
+    // Returns whether a column is the best so far: the first of equals is. They are told as
+    // ValueHalves::are_equal tells them; rows are few.
+    bool consider(size_t j, const Halves& found, double found_less, bool found_in_lanes) {
+        const bool is_best = found.drop > drop;
+        const bool is_equal = found.drop == drop && found_less == less && found.plain && plain;
+        const double lower = std::min(drop, found.drop);
+        second = is_equal ? second : std::max(second, lower);
+        drop = is_best ? found.drop : drop;
+        less = is_best ? found_less : less;
+        sure = is_best ? found.sure : sure;
+        plain = is_best ? found.plain : plain;
+        in_lanes = is_best ? found_in_lanes : in_lanes;
+        column = is_best ? j : column;
+        return is_best;
+    }
+
+    bool is_sure(double tolerance) const {
+        return column != none && sure && second < drop - tolerance;
+    }
+};
+
 }  // namespace branchwise

@@ -72,21 +72,11 @@ class BitTree : public Grower {
     // Of a small node, from the sets of its rows.
     void carry_out_halves(const Job& job, Job& below, size_t j, const Halves& halves,
                           std::vector<Job>& stack) {
-        const uint64_t missing = tells_missing(j) ? layout_[j].last : 0;
         const uint64_t second = members_.with_values(layout_[j], job.members, halves.second);
-        const uint64_t values[2] = {halves.first & ~missing, halves.second & ~missing};
         const uint64_t rows[2] = {job.members & ~second, second};
-        below.depth = job.depth + 1;
-        const int64_t first = add_nodes(2);
-        const int32_t missing_to = halves.first & missing    ? 0
-                                   : halves.second & missing ? 1
-                                                             : stop_here;
-        const auto n_second = double(__builtin_popcountll(second));
-        const auto largest = int32_t(right_is_larger(double(job.n) - n_second, n_second));
-        record_split_to(job, j, largest, missing_to, first, 2);
         bool is_open[2];
-        for (size_t b = 0; b < 2; ++b)
-            is_open[b] = record_half(first + int64_t(b), values[b], rows[b], below.depth);
+        const int64_t first = record_halves(job, j, halves, rows, is_open);
+        below.depth = job.depth + 1;
         for (size_t b = 2; b-- > 0;) {  // so that the first is split first
             if (!is_open[b]) continue;
             below.node = first + int64_t(b);
@@ -95,6 +85,22 @@ class BitTree : public Grower {
             below.key = child_key(job.key, b);
             stack.push_back(below);
         }
+    }
+
+    // `rows`: of either half. Returns the first child.
+    int64_t record_halves(const Job& job, size_t j, const Halves& halves,
+                          const uint64_t (&rows)[2], bool (&is_open)[2]) {
+        const uint64_t missing = tells_missing(j) ? layout_[j].last : 0;
+        const int64_t first = add_nodes(2);
+        const int32_t missing_to = halves.first & missing    ? 0
+                                   : halves.second & missing ? 1
+                                                             : stop_here;
+        const auto n_second = double(__builtin_popcountll(rows[1]));
+        const auto largest = int32_t(right_is_larger(double(job.n) - n_second, n_second));
+        record_split_to(job, j, largest, missing_to, first, 2);
+        is_open[0] = record_half(first, halves.first & ~missing, rows[0], job.depth + 1);
+        is_open[1] = record_half(first + 1, halves.second & ~missing, rows[1], job.depth + 1);
+        return first;
     }
 
     void carry_out(const Job& job, Job& below, size_t j, const uint64_t* node_rows,
@@ -208,16 +214,11 @@ class BitTree : public Grower {
         return largest_branch(sizes_);
     }
 
-    // Of values that share a branch.
-    int32_t code_of(uint64_t values) {
-        return values & (values - 1) ? grown_.add_group_of(values)
-                                     : int32_t(__builtin_ctzll(values));
-    }
 
     // Of the rows that have some values; returns whether their node is open.
     bool record_half(int64_t child, uint64_t values, uint64_t rows, int64_t depth) {
         Node& node = grown_.nodes[size_t(child)];
-        node.code = code_of(values);
+        node.code = grown_.add_group_of(values);
         node.cases = double(__builtin_popcountll(rows));
         double* weights = weights_of(child);
         size_t present = 0;
@@ -235,7 +236,7 @@ class BitTree : public Grower {
         if (missing)
             node.code = no_code;
         else
-            node.code = grouped_ ? code_of(values_of_branch_[at]) : int32_t(at);
+            node.code = grouped_ ? grown_.add_group_of(values_of_branch_[at]) : int32_t(at);
         node.cases = table_.sizes[at];
         double* weights = weights_of(child);
         for (size_t c = 0; c < classes_; ++c) weights[c] = table_.cells[at * classes_ + c];

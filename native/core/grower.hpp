@@ -22,8 +22,7 @@ class Grower {
         const int64_t node = add_nodes(1);
         const auto there = size_t(job.node);
         const auto here = size_t(node);
-        const int32_t code = from.nodes[there].code;
-        grown_.nodes[here].code = code <= first_group ? grown_.add_group(from.group(code)) : code;
+        grown_.nodes[here].code = grown_.add_code_of(from, from.nodes[there].code);
         grown_.nodes[here].cases = from.nodes[there].cases;
         std::copy_n(&from.weights[there * width_], width_, &grown_.weights[here * width_]);
         return node;

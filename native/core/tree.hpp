@@ -132,6 +132,7 @@ struct Grown {
     Scratch<double> weights;
     std::vector<uint32_t> grouped;                                      // codes, group by group
     std::vector<size_t> starts_of_groups{0};                            // and where each begins
+    std::vector<uint64_t> groups_of_bits;                               // instead: codes, by bits
     std::vector<std::pair<size_t, std::vector<Surrogate>>> surrogates;  // of some nodes
 
     static constexpr size_t most_nodes = std::numeric_limits<int32_t>::max();
@@ -162,14 +163,17 @@ struct Grown {
         starts_of_groups.push_back(grouped.size());
         return first_group - int32_t(starts_of_groups.size() - 2);
     }
-    // Of the codes whose bits are set.
+    // Of the codes whose bits are set, which may be a single one. All groups are added so, or none.
     int32_t add_group_of(uint64_t codes) {
-        const size_t first = grouped.size();
-        grouped.resize(first + size_t(__builtin_popcountll(codes)));
-        uint32_t* next = grouped.data() + first;
-        for (; codes; codes &= codes - 1) *next++ = uint32_t(__builtin_ctzll(codes));
-        starts_of_groups.push_back(grouped.size());
-        return first_group - int32_t(starts_of_groups.size() - 2);
+        groups_of_bits.push_back(codes);
+        return first_group - int32_t(groups_of_bits.size() - 1);
+    }
+    uint64_t bits_of(int32_t code) const { return groups_of_bits[size_t(first_group - code)]; }
+    // The same as in another part.
+    int32_t add_code_of(const Grown& other, int32_t code) {
+        if (code > first_group) return code;
+        if (!other.groups_of_bits.empty()) return add_group_of(other.bits_of(code));
+        return add_group(other.group(code));
     }
 };
 
@@ -209,6 +213,7 @@ inline void write_surrogates(TreeArrays& tree, const std::vector<Grown>& grown,
 // The codes that lead to nodes, all together, or more: those of grafts are counted twice.
 inline size_t n_codes_of(const Grown& part) {
     size_t n = part.grouped.size();
+    for (uint64_t codes : part.groups_of_bits) n += size_t(__builtin_popcountll(codes));
     for (const Node& node : part.nodes) n += size_t(node.code >= 0) + 2 * (node.code == both_sides);
     return n;
 }
@@ -217,7 +222,17 @@ inline size_t n_codes_of(const Grown& part) {
 constexpr size_t summary_width = 3;
 
 constexpr size_t looked_ahead = 16;  // nodes that are fetched meanwhile
-constexpr size_t written_ahead = 2;  // children, and codes, that are written even if there are less
+constexpr size_t written_ahead = 4;  // children, and codes, that are written even if there are less
+
+// Write the codes whose bits are set, in fours; returns how many there are.
+inline size_t write_bits(uint64_t codes, int64_t* out) {
+    const auto n = size_t(__builtin_popcountll(codes));
+    do {
+        for (size_t k = 0; k < written_ahead; ++k, codes &= codes - 1)
+            *out++ = codes ? __builtin_ctzll(codes) : 0;
+    } while (codes);
+    return n;
+}
 
 // Write the nodes of a tree level by level, and the codes that lead to them; returns where each is.
 // Which nodes have children, and codes, is anybody's guess, so there is no branch for most.
@@ -248,7 +263,12 @@ inline Scratch<GrownAt> write_nodes(TreeArrays& tree, const std::vector<Grown>& 
         tree.write(i, *node, n_children, node->cases);
         const int32_t code = node->code;
         const bool is_one = code >= 0;
-        if (code >= no_code) {
+        const Grown& part = grown[size_t(at.part)];
+        if (code <= first_group && !part.groups_of_bits.empty()) {
+            const size_t n_bits = write_bits(part.bits_of(code), next_code);
+            next_code += n_bits;
+            tree.n_codes[i] = int64_t(n_bits);
+        } else if (code >= no_code) {
             *next_code = code;
             next_code += is_one;
             tree.n_codes[i] = is_one;
@@ -256,7 +276,7 @@ inline Scratch<GrownAt> write_nodes(TreeArrays& tree, const std::vector<Grown>& 
             for (int32_t side : {0, 1}) *next_code++ = side;
             tree.n_codes[i] = 2;
         } else {
-            const Span<const uint32_t> group = grown[size_t(at.part)].group(code);
+            const Span<const uint32_t> group = part.group(code);
             next_code = std::copy(group.begin(), group.end(), next_code);
             tree.n_codes[i] = int64_t(group.size());
         }
