@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bit_rows/bit_moves.hpp"
+#include "core/byte_matrix.hpp"
 
 namespace branchwise {
 
@@ -23,11 +24,7 @@ class Members {
 
     // Take in rows, sorted by class; returns the set of all of them.
     uint64_t read(const uint64_t* rows, size_t n, const double* counts_of_class) {
-        for (size_t word = 0; word < stride_; word += 2)
-            if (n <= most / 2)
-                read_pair(rows + word, n, &of_bit_[word * 64]);
-            else
-                for (size_t one : {word, word + 1}) read_word(rows + one, n, &of_bit_[one * 64]);
+        read_bits(rows, n);
         uint64_t before = 0;
         size_t end = 0;
         for (size_t c = 0; c < of_class_.size(); ++c) {
@@ -55,14 +52,26 @@ class Members {
         return rows;
     }
 
-    // The rows that have one of some values.
+    // The rows that have one of some values. Without a branch for each: which they are is anybody's
+    // guess.
     uint64_t with_values(const Field& field, uint64_t rows, uint64_t values) const {
+        constexpr Pair of_two[] = {{0, 0}, {~0ull, 0}, {0, ~0ull}, {~0ull, ~0ull}};
         const uint64_t* sets = &of_bit_[field.first_bit()];
         const uint64_t has_last = values >> (field.values - 1) & 1;
         // The last value has no set of its own.
-        uint64_t told = has_last ? ~values & field.mask : values, found = 0;
-        for (; told; told &= told - 1) found |= sets[__builtin_ctzll(told)];
-        return rows & (has_last ? ~found : found);
+        uint64_t told = has_last ? ~values & field.mask : values;
+        Pair found = {};
+        do {
+            for (size_t k = 0; k < in_excess; k += 2) {
+                Pair two;
+                std::memcpy(&two, sets + k, sizeof two);
+                found |= two & of_two[told >> k & 3];
+            }
+            sets += in_excess;
+            told >>= in_excess;
+        } while (told);
+        const uint64_t some = found[0] | found[1];
+        return rows & (has_last ? ~some : some);
     }
 
     // Count the values of a column, to where lines of counts have them.
@@ -96,23 +105,37 @@ class Members {
     static uint64_t first(size_t n) { return n < 64 ? (uint64_t(1) << n) - 1 : ~uint64_t(0); }
     static uint8_t size_of(uint64_t set) { return uint8_t(__builtin_popcountll(set)); }
 
-    void read_word(const uint64_t* rows, size_t n, uint64_t* sets) const {
-        for (size_t i = 0; i < n; ++i) sets[i] = rows[i * stride_];
-        std::fill(sets + n, sets + 64, 0);
-        transpose(sets);
+#if defined(__SSE2__)
+    // Sixteen rows, and two words of them, at a time: of the bytes that they have in one place, one
+    // instruction tells the highest bits.
+    void read_bits(const uint64_t* rows, size_t n) {
+        std::fill(of_bit_.begin(), of_bit_.end(), 0);
+        for (size_t word = 0; word < stride_; word += 2)
+            for (size_t i = 0; i < n; i += ByteMatrix::size)
+                read_block(rows + i * stride_ + word, std::min(n - i, ByteMatrix::size),
+                           reinterpret_cast<uint8_t*>(&of_bit_[word * 64]) + i / 8);
     }
 
-    // Two words of few rows at once, one beside the other.
-    void read_pair(const uint64_t* rows, size_t n, uint64_t* sets) const {
-        uint64_t both[64] = {};
-        for (size_t i = 0; i < n; ++i) {
-            both[i] = rows[i * stride_];
-            both[i + 32] = rows[i * stride_ + 1];
-        }
-        transpose(both);
-        for (size_t bit = 0; bit < 64; ++bit) {
-            sets[bit] = both[bit] & 0xffffffff;
-            sets[bit + 64] = both[bit] >> 32;
+    // `sets`: where the first of the sets has the first of these rows.
+    void read_block(const uint64_t* rows, size_t n, uint8_t* sets) const {
+        constexpr uint64_t no_row[2] = {};
+        ByteMatrix bytes;
+        for (size_t k = 0; k < ByteMatrix::size; ++k)
+            bytes.read(k, reinterpret_cast<const uint8_t*>(k < n ? rows + k * stride_ : no_row));
+        bytes.transpose();
+        for (size_t k = 0; k < ByteMatrix::size; ++k)
+            for (size_t bit = 8; bit-- > 0;) {
+                const uint16_t those = bytes.take_highest_bits(k);
+                std::memcpy(sets + (8 * k + bit) * sizeof(uint64_t), &those, sizeof those);
+            }
+    }
+#else
+    void read_bits(const uint64_t* rows, size_t n) {
+        for (size_t word = 0; word < stride_; ++word) {
+            uint64_t* const sets = &of_bit_[word * 64];
+            for (size_t i = 0; i < n; ++i) sets[i] = rows[i * stride_ + word];
+            std::fill(sets + n, sets + 64, 0);
+            transpose(sets);
         }
     }
 
@@ -136,6 +159,7 @@ class Members {
                 words[i + side] ^= changed;
             }
     }
+#endif
 
     const size_t stride_;
     std::vector<uint64_t> of_bit_;    // sets of rows

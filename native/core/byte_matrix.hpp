@@ -33,6 +33,13 @@ class ByteMatrix {
         }
     }
 
+    // Of each byte of a list its highest bit, which the next one takes the place of.
+    uint16_t take_highest_bits(size_t list) {
+        const auto bits = uint16_t(_mm_movemask_epi8(lists_[list]));
+        lists_[list] = _mm_add_epi8(lists_[list], lists_[list]);
+        return bits;
+    }
+
   private:
     __m128i lists_[size];
 #else
