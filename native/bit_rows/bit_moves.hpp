@@ -140,8 +140,8 @@ class TwoWayMover {
         bool is_open;
     };
 
-    // What tells a row: one of these bits of a word. By value: what is written to rows cannot change
-    // it, so that it stays in registers.
+    // What tells a row: one of these bits of a word. By value: what is written to rows cannot
+    // change it, so that it stays in registers.
     struct Told {
         size_t word;
         uint64_t bits;

@@ -1,5 +1,5 @@
-// Columns that tell the two classes of a node of very few rows apart, from the rows themselves: most
-// of such nodes are split by one.
+// Columns that tell the two classes of a node of very few rows apart, from the rows themselves:
+// most of such nodes are split by one.
 
 #pragma once
 

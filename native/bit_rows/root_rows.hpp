@@ -84,8 +84,8 @@ class TableRows : public RootRows {
     const size_t classes_;
 };
 
-// The rows of a table by which the trees of a forest are grown, as bits that are made once: class by
-// class, and in the order of their ranks.
+// The rows of a table by which the trees of a forest are grown, as bits that are made once: class
+// by class, and in the order of their ranks.
 class DrawnTable {
   public:
     // `order`: the rows that may be drawn, by their ranks.
@@ -100,7 +100,8 @@ class DrawnTable {
         for (size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + sizes[c - 1];
         std::vector<uint32_t> places(table.n_rows);
         for (size_t row = 0; row < table.n_rows; ++row) places[row] = next[table.labels[row]]++;
-        sort_by_rank(table, order, [&](int64_t row) { return &bits[places[size_t(row)] * stride_]; });
+        sort_by_rank(table, order,
+                     [&](int64_t row) { return &bits[places[size_t(row)] * stride_]; });
     }
 
     // A bootstrap sample; returns the number of rows of each class. Most rows are in it once or

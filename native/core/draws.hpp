@@ -15,11 +15,15 @@
 
 namespace branchwise {
 
-// A random number: a hash of a key and a counter (SplitMix64).
-inline uint64_t draw(uint64_t key, uint64_t counter) {
+// A random number: a hash of a key and a counter (SplitMix64); all but the last step, which changes
+// one of its 32 highest bits, the lowest.
+inline uint64_t draw_unfinished(uint64_t key, uint64_t counter) {
     uint64_t mixed = key + (counter + 1) * draw_gamma;
     mixed = (mixed ^ (mixed >> 30)) * draw_mix_1;
-    mixed = (mixed ^ (mixed >> 27)) * draw_mix_2;
+    return (mixed ^ (mixed >> 27)) * draw_mix_2;
+}
+inline uint64_t draw(uint64_t key, uint64_t counter) {
+    const uint64_t mixed = draw_unfinished(key, counter);
     return mixed ^ (mixed >> 31);
 }
 
@@ -103,25 +107,37 @@ class ColumnDraws {
     void find_smallest() {
         if (n_columns_ > most_marked) return find_others();
         alignas(16) uint32_t numbers[most_marked];
-        for (uint32_t column = 0; column < n_columns_; ++column)
-            numbers[column] = (uint32_t(draw(key_, column) >> 32) & ~column_bits) | column;
-        std::fill(numbers + n_columns_, numbers + (n_columns_ + 3) / 4 * 4, ~uint32_t(0));
+        const size_t n_numbers = (n_columns_ + 3) / 4 * 4;
+        // What finishes a number does not change its highest bits. Those of no column are the
+        // largest.
+        for (uint32_t column = 0; column < n_numbers; column += 4)
+            for (uint32_t c = column; c < column + 4; ++c)
+                numbers[c] = (uint32_t(draw_unfinished(key_, c) >> 32) & ~column_bits) | c;
+        std::fill(numbers + n_columns_, numbers + n_numbers, ~uint32_t(0));
         uint32_t least[n + 1];
-        find_least(numbers, (n_columns_ + 3) / 4 * 4, least);
+        find_least(numbers, n_numbers, least);
         const uint32_t largest = *std::max_element(least, least + n + 1);
-        uint64_t marked[most_marked / 64] = {};
         size_t n_alike = 0;
-        for (uint32_t number : least) {
-            n_alike += (number ^ largest) <= column_bits;
-            marked[(number & column_bits) / 64] ^= uint64_t(1) << (number % 64);
-        }
+        for (uint32_t number : least) n_alike += (number ^ largest) <= column_bits;
         if (n_alike > 1) return find_others();
-        marked[(largest & column_bits) / 64] ^= uint64_t(1) << (largest % 64);
         batch_.resize(n);
+        if (n_columns_ <= 64)
+            write_batch<1>(least, largest);
+        else
+            write_batch<most_marked / 64>(least, largest);
+    }
+
+    // In order, all but the largest.
+    template <size_t n_words, size_t m>
+    void write_batch(const uint32_t (&least)[m], uint32_t largest) {
+        uint64_t marked[n_words] = {};
+        for (uint32_t number : least)
+            marked[(number & column_bits) / 64 % n_words] |= uint64_t(1) << (number % 64);
+        marked[(largest & column_bits) / 64 % n_words] ^= uint64_t(1) << (largest % 64);
         uint32_t* next = batch_.data();
-        for (uint32_t base = 0; base < n_columns_; base += 64)
-            for (uint64_t left = marked[base / 64]; left; left &= left - 1)
-                *next++ = base + uint32_t(__builtin_ctzll(left));
+        for (uint32_t word = 0; word < n_words; ++word)
+            for (uint64_t left = marked[word]; left; left &= left - 1)
+                *next++ = word * 64 + uint32_t(__builtin_ctzll(left));
     }
 
     // The m least of some numbers, in any order; whole fours of numbers.
