@@ -197,6 +197,11 @@ class FractionalChoice : protected NumberedRecords {
         return (drop + 3 * LogBounds::slack * scale.total + terms * scale.unit) / scale.total;
     }
 
+    // Otherwise the rows of one case each say little of what columns can gain.
+    bool most_are_undivided() const {
+        return 2 * __builtin_popcountll(now_.undivided) >= __builtin_popcountll(now_.cases.rows);
+    }
+
     // Estimate the columns that may be the best, those that may gain most first.
     void estimate_hopeful(const Scale& scale) {
         by_gain_.clear();
@@ -212,9 +217,10 @@ class FractionalChoice : protected NumberedRecords {
             top = std::max(top, estimates_[j].score.least);
         }
     }
+
     int choose_admissible() {
         const Scale scale = problem_.quinlan_thresholds ? describe() : describe_roughly();
-        if (largest_gain_)
+        if (largest_gain_ && most_are_undivided())
             estimate_hopeful(scale);
         else
             for (uint32_t j : admissible_) estimate(j, scale);
@@ -246,6 +252,7 @@ class FractionalChoice : protected NumberedRecords {
         const double* weights = weights_of(now_.node);
         double total = 0;
         present_.clear();
+        std::fill(known_.begin(), known_.end(), 0.0);
         for (size_t k = 0; k < classes_.size(); ++k) {
             totals_[k] = weights[classes_[k]];
             total_steps_[k] = steps_of(totals_[k], problem_.weight_step);
@@ -341,7 +348,6 @@ class FractionalChoice : protected NumberedRecords {
         add_parts(column);
         if (const Bits missing = column.missing & now_.cases.rows) {
             const double size = weigh(missing, column.missing_code);
-            std::fill(known_.begin(), known_.end(), 0.0);
             for (uint32_t k : present_) known_[k] = totals_[k] - cell_[k];
             impurities.set_known(known_.data(), scale.total - size, size);
         }

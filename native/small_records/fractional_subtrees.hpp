@@ -76,25 +76,31 @@ class FractionalSubtrees : FractionalChoice {
             make_sides(column);
         else
             make_values(column);
+        const double known = count_branches();
+        const size_t first = grown_.add_nodes(n_branches_, width_);
+        record_split(j, first);
+        for (size_t b = 0; b < n_branches_; ++b)
+            add_child(first + b, branches_[b], column.missing & now_.cases.rows, sizes_[b] / known,
+                      &counts_[b * classes_.size()]);
+    }
+
+    // The weights of the branches, whose sum is returned, and the steps of each class.
+    double count_branches() {
         const size_t width = classes_.size();
-        sizes_.clear();
+        counts_.resize(std::max(counts_.size(), n_branches_ * width));
+        sizes_.resize(n_branches_);
         double known = 0;
-        counts_.resize(branches_.size() * width);
-        for (size_t b = 0; b < branches_.size(); ++b) {
+        for (size_t b = 0; b < n_branches_; ++b) {
             int64_t all = 0;
             for (size_t k = 0; k < width; ++k) {
                 const int64_t steps = steps_of_class(branches_[b].rows, branches_[b].code, k);
                 counts_[b * width + k] = steps;
                 all += steps;
             }
-            sizes_.push_back(weight_of(all));
-            known += sizes_.back();
+            sizes_[b] = weight_of(all);
+            known += sizes_[b];
         }
-        const size_t first = grown_.add_nodes(branches_.size(), width_);
-        record_split(j, first);
-        for (size_t b = 0; b < branches_.size(); ++b)
-            add_child(first + b, branches_[b], column.missing & now_.cases.rows, sizes_[b] / known,
-                      &counts_[b * width]);
+        return known;
     }
 
     // The two sides of a threshold, the lower one first.
@@ -103,7 +109,9 @@ class FractionalSubtrees : FractionalChoice {
         const uint32_t low = thresholds_of_[column.column].low;
         const size_t width = classes_.size();
         std::fill_n(parts_.begin(), 2 * width, 0);
-        branches_.assign({{0, 0}, {1, 0}});
+        branches_[0] = {0, 0};
+        branches_[1] = {1, 0};
+        n_branches_ = 2;
         each_bit(now_.cases.rows & ~column.missing, [&](size_t row) {
             const size_t side = ordered.rank[ordered.place[row]] > low;
             branches_[side].rows |= Bits(1) << row;
@@ -116,14 +124,11 @@ class FractionalSubtrees : FractionalChoice {
     void make_values(const LocalColumn& column) {
         leave_out(column);
         add_parts(column);
-        branches_.resize(column.end - column.begin);
-        size_t n_branches = 0;
+        n_branches_ = 0;
         for (uint32_t v = column.begin; v < column.end; ++v) {
-            branches_[n_branches].code = code_of(v);
-            branches_[n_branches].rows = rows_of(v) & now_.cases.rows;
-            n_branches += branches_[n_branches].rows != 0;
+            branches_[n_branches_] = {code_of(v), rows_of(v) & now_.cases.rows};
+            n_branches_ += branches_[n_branches_].rows != 0;
         }
-        branches_.resize(n_branches);
     }
 
     void record_split(uint32_t j, size_t first) {
@@ -134,7 +139,7 @@ class FractionalSubtrees : FractionalChoice {
                                                thresholds_of_[j].high, problem_.positions[j]);
         node.missing_to = every_branch;
         node.unseen_to = unseen_route(problem_, largest_branch(sizes_), every_branch);
-        node.n_children = int32_t(branches_.size());
+        node.n_children = int32_t(n_branches_);
         node.first_child = uint32_t(first);
     }
 
@@ -147,12 +152,12 @@ class FractionalSubtrees : FractionalChoice {
         child.cases = now_.cases.among(branch.rows);
         each_bit(missing, [&](size_t row) {
             const auto steps = int64_t(std::rint(double(now_.steps[row]) * fraction));
-            child.steps[row] = steps;
+            parts_of_missing_[row] = steps;
             if (steps > 0) child.cases.add(row, steps, steps_in_leaf_);
             counts[class_of_[row]] += steps;
         });
         double* weights = weights_of(int64_t(node));
-        std::fill_n(weights, width_, 0.0);
+        if (classes_.size() < width_) std::fill_n(weights, width_, 0.0);
         int64_t all = 0;
         size_t present = 0;
         for (size_t k = 0; k < classes_.size(); ++k) {
@@ -168,7 +173,8 @@ class FractionalSubtrees : FractionalChoice {
         child.node = int64_t(node);
         child.undivided = branch.rows & now_.undivided;
         child.alive = now_.alive;
-        each_bit(branch.rows, [&](size_t row) { child.steps[row] = now_.steps[row]; });
+        std::copy_n(now_.steps, n_, child.steps);
+        each_bit(missing, [&](size_t row) { child.steps[row] = parts_of_missing_[row]; });
         ++n_open_;
     }
 
@@ -177,7 +183,9 @@ class FractionalSubtrees : FractionalChoice {
     size_t n_open_ = 0;
 
     // Scratch.
-    std::vector<Branch> branches_;
+    Branch branches_[most_codes + 1];  // the first n_branches_; one more is written to
+    size_t n_branches_ = 0;
+    int64_t parts_of_missing_[most];  // steps by row, of one branch
     std::vector<double> sizes_;
     std::vector<int64_t> counts_;  // steps by branch and class
 };
