@@ -8,6 +8,7 @@
 #include <memory>
 #include <numeric>
 
+#include "records/byte_codes.hpp"
 #include "records/subtree_lists.hpp"
 
 namespace branchwise {
@@ -47,6 +48,7 @@ class Records {
         : problem_(problem),
           numbers_(numbers),
           layout_(problem, numbers, weighted, sizeof(Target)),
+          byte_codes_(problem, layout_),
           places_(numbers.rows.size(), problem.n_classes),
           share_step_(has_share() ? problem.case_step : 1.0),
           label_mask_(problem.n_classes <= most_numbered_classes && may_be_numbered
@@ -455,6 +457,8 @@ class Records {
             }
             if constexpr (repeated) store<Times>(record + layout_.weight, problem_.times[rows[i]]);
         }
+        const bool bytes_are_filled = byte_codes_.suits(rows, n);
+        if (bytes_are_filled) byte_codes_.fill(rows[0], n, out);
         for (size_t j = 0; j < problem_.columns.size(); ++j) {
             if (is_list(j)) continue;
             uint8_t* at = out + layout_.code[j];
@@ -469,7 +473,8 @@ class Records {
             }
             switch (layout_.width[j]) {
                 case 1:
-                    fill_codes<uint8_t>(at, n, codes_of<uint8_t>(j, rows));
+                    if (!bytes_are_filled)
+                        fill_codes<uint8_t>(at, n, codes_of<uint8_t>(j, rows));
                     break;
                 case 2:
                     fill_codes<uint16_t>(at, n, codes_of<uint16_t>(j, rows));
@@ -509,6 +514,7 @@ class Records {
     const Problem& problem_;
     const Numbers& numbers_;
     const RecordLayout layout_;
+    const ByteCodes byte_codes_;
     const Places<W, Target> places_;
     const double share_step_;
     const uint32_t label_mask_;    // of what is in the place of a label: a row may be beside it
