@@ -43,6 +43,8 @@ class Mover {
         : problem_(problem),
           records_(records),
           pool_(pool),
+          steps_are_enough_(!problem.weights && problem.weight_step > 1e-250 &&
+                            problem.weight_step < 1e250),
           nobodys_(records.size()),
           beside_(pool.size()) {}
 
@@ -209,7 +211,13 @@ class Mover {
         for (double size : made.size) fractions_.push_back(size / known);
     }
 
+    // Steps are a power of two: a fraction of so many is the same as if they were scaled first.
     Part part_of(const uint8_t* record, size_t branch) const {
+        if (steps_are_enough_) {
+            const auto steps = double(records_.steps(record));
+            const auto part = int64_t(std::rint(steps * fractions_[branch]));
+            return {part, part};
+        }
         const auto whole = double(records_.weight(record));
         const int64_t weight = steps_of(whole * fractions_[branch], problem_.weight_step);
         if (!problem_.weights) return {weight, weight};
@@ -443,15 +451,16 @@ class Mover {
     const Problem& problem_;
     const Records<W, Target>& records_;
     ThreadPool& pool_;
+    const bool steps_are_enough_;  // scaling is exact, and weights are parts of cases
 
     std::vector<uint8_t> nobodys_;         // where records of leaves go
     std::vector<Scratch<Ranked>> beside_;  // one for each thread
 
     // Scratch, kept between nodes.
-    std::vector<uint32_t> branch_;      // of every record
+    Scratch<uint32_t> branch_;          // of every record
     std::vector<uint32_t> fractional_;  // records that go down every branch
     std::vector<double> fractions_;     // of every branch, for these
-    std::vector<Part> parts_;           // of these, branch by branch
+    Scratch<Part> parts_;               // of these, branch by branch
     std::vector<size_t> rows_, next_;   // of every branch
     std::vector<size_t> other_rows_;    // of every branch, of every second record
     std::vector<Destination> destinations_;

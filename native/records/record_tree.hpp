@@ -165,12 +165,13 @@ class RecordTree : public Grower {
     void open_children(const Job& job, size_t j, int64_t first, const IsOpen& is_open,
                        std::vector<Job>& stack) {
         const size_t n_branches = made_.count();
-        children_.clear();
         children_.resize(n_branches);
         size_t needed = 0;
         for (size_t b = 0; b < n_branches; ++b) {
             children_[b].node = first + int64_t(b);
-            if (is_open(children_[b].node, job.depth + 1)) children_[b].n = mover_.rows(b);
+            children_[b].arena.reset();  // of the last node, if its histograms were divided
+            children_[b].n =
+                is_open(children_[b].node, job.depth + 1) ? mover_.rows(b) : size_t(0);
             needed += children_[b].n;
         }
         if (!needed) return;

@@ -45,9 +45,7 @@ struct Numbers {
 
     Numbers(const Problem& problem, ThreadPool& pool) {
         const size_t n_columns = problem.columns.size();
-        rows.reserve(problem.n_rows);
-        for (size_t row = 0; row < problem.n_rows; ++row)
-            if (!problem.weights || problem.weights[row] > 0) rows.push_back(uint32_t(row));
+        take_rows(problem);
         room_ = room_for(problem, rows.size());
         values.resize(n_columns);
         ranks.resize(n_columns);
@@ -71,6 +69,17 @@ struct Numbers {
     }
 
   private:
+    void take_rows(const Problem& problem) {
+        if (!problem.weights) {
+            rows.resize(problem.n_rows);
+            std::iota(rows.begin(), rows.end(), 0u);
+            return;
+        }
+        rows.reserve(problem.n_rows);
+        for (size_t row = 0; row < problem.n_rows; ++row)
+            if (problem.weights[row] > 0) rows.push_back(uint32_t(row));
+    }
+
     void rank(const Problem& problem, size_t j, NumberSorter& sorter) {
         const double* numbers = problem.columns[j].numbers;
         FewNumbers few;
