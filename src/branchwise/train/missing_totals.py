@@ -123,13 +123,16 @@ class RowTotals:
     def __call__(self, index: int) -> MissingTotals | None:
         """Return the totals of a column; None if its values are all of one kind."""
         column, cells = self._training.columns[index], self._training.data.data[index]
+        # Columns share a mask: taking new pages takes longer than filling them.
         is_missing = (
-            np.isnan(cells) if column.is_numeric else cells == column.missing_code
+            np.isnan(cells, out=self._mask)
+            if column.is_numeric
+            else np.equal(cells, column.missing_code, out=self._mask)
         )
-        n_rows = len(cells)
-        if np.count_nonzero(is_missing) in (0, n_rows):
+        n_rows, n_missing = len(cells), int(np.count_nonzero(is_missing))
+        if n_missing in (0, n_rows):
             return None
-        missing = self._sums_of(is_missing)
+        missing = self._sums_of(is_missing, n_missing)
         totals = np.stack([self._whole - missing, missing])
         if self._training.n_classes:
             return MissingTotals.of_classes(totals, n_rows)
@@ -145,20 +148,33 @@ class RowTotals:
         """A number near those to predict, so that squares lose no digits."""
         return float(np.mean(self._training.target))
 
-    def _sums_of(self, chosen: NDArray[np.bool_]) -> Floats:
+    def _sums_of(self, chosen: NDArray[np.bool_], n_chosen: int) -> Floats:
         """Return the totals of some rows."""
         if self._rows_of_classes is None:
             return self._sums(np.flatnonzero(chosen))
-        counts = [np.count_nonzero(chosen & rows) for rows in self._rows_of_classes]
-        return np.array(counts, dtype=np.float64)
+        counts = [
+            np.count_nonzero(np.logical_and(chosen, rows, out=self._mask_of_class))
+            for rows in self._rows_of_classes
+        ]
+        return np.array([n_chosen - sum(counts), *counts], dtype=np.float64)
+
+    @cached_property
+    def _mask(self) -> NDArray[np.bool_]:
+        """Which rows miss the column that is looked at."""
+        return np.empty(len(self._training.target), dtype=np.bool_)
+
+    @cached_property
+    def _mask_of_class(self) -> NDArray[np.bool_]:
+        """Which of these have a class."""
+        return np.empty_like(self._mask)
 
     @cached_property
     def _rows_of_classes(self) -> list[NDArray[np.bool_]] | None:
-        """Which rows have each class, if there are few and rows have no weights."""
+        """Which rows have each class but the first, if there are few and no weights."""
         training = self._training
         if training.weights is not None or not 0 < training.n_classes <= _FEW_CLASSES:
             return None
-        return [training.target == label for label in range(training.n_classes)]
+        return [training.target == label for label in range(1, training.n_classes)]
 
     def _sums(self, rows: Any) -> Floats:
         """Return weights of classes, or weight, sum and sum of squares of numbers."""
