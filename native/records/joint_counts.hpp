@@ -169,24 +169,34 @@ class JointCounts {
                      Steps* counters) const {
         const size_t* place = places.data();
         size_t left = places.size();
-        const auto add = [&](auto together) {
-            for (; left >= together;
-                 left -= together, place += together, counters += together * room)
-                add_group<together, room, with_cases>(record, n, place, counters);
+        const auto add = [&](auto together, auto in_a_row) {
+            add_group<together, in_a_row, room, with_cases>(record, n, place, counters);
+            left -= together;
+            place += together;
+            counters += together * room;
         };
-        add(std::integral_constant<size_t, 6>());
-        add(std::integral_constant<size_t, 2>());
-        add(std::integral_constant<size_t, 1>());
+        while (left)
+            if (left >= many && place[many - 1] - place[0] == many - 1)
+                add(std::integral_constant<size_t, many>(), std::true_type());
+            else if (left >= 6)
+                add(std::integral_constant<size_t, 6>(), std::false_type());
+            else if (left >= 2)
+                add(std::integral_constant<size_t, 2>(), std::false_type());
+            else
+                add(std::integral_constant<size_t, 1>(), std::false_type());
     }
 
-    // A few columns, whose places stay in registers.
-    template <size_t together, size_t room, bool with_cases>
+    // A few columns, whose places stay in registers; or more that lie side by side, whose places
+    // follow from the first.
+    static constexpr size_t many = 10;
+    template <size_t together, bool in_a_row, size_t room, bool with_cases>
     void add_group(const uint8_t* record, size_t n, const size_t* places,
                    Steps* const counters) const {
         const size_t step = records_.size();
         const size_t* const start_of_class = start_of_class_.data();
+        const size_t first = places[0];
         size_t code[together];
-        std::copy_n(places, together, code);
+        for (size_t k = 0; k < together; ++k) code[k] = in_a_row ? first + k : places[k];
         for (size_t i = 0; i < n; ++i, record += step) {
             const Steps steps = records_.steps(record);
             Steps* const of_class = counters + start_of_class[records_.label(record)];
