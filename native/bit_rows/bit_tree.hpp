@@ -88,8 +88,8 @@ class BitTree : public Grower {
     }
 
     // `rows`: of either half. Returns the first child.
-    int64_t record_halves(const Job& job, size_t j, const Halves& halves,
-                          const uint64_t (&rows)[2], bool (&is_open)[2]) {
+    int64_t record_halves(const Job& job, size_t j, const Halves& halves, const uint64_t (&rows)[2],
+                          bool (&is_open)[2]) {
         const uint64_t missing = tells_missing(j) ? layout_[j].last : 0;
         const int64_t first = add_nodes(2);
         const int32_t missing_to = halves.first & missing    ? 0
@@ -213,7 +213,6 @@ class BitTree : public Grower {
             sizes_.push_back(table_.sizes[branches_[branch]]);
         return largest_branch(sizes_);
     }
-
 
     // Of the rows that have some values; returns whether their node is open.
     bool record_half(int64_t child, uint64_t values, uint64_t rows, int64_t depth) {

@@ -118,8 +118,7 @@ class DrawnTable {
 
   private:
     template <typename BitsOf>
-    void sort_by_rank(const Table& table, const Span<const int64_t>& order,
-                      const BitsOf& bits_of) {
+    void sort_by_rank(const Table& table, const Span<const int64_t>& order, const BitsOf& bits_of) {
         for (int64_t row : order) ++sizes_[table.labels[row]];
         std::vector<uint32_t> next(sizes_.size(), 0);
         for (size_t c = 1; c < next.size(); ++c) next[c] = next[c - 1] + sizes_[c - 1];

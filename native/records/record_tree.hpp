@@ -170,8 +170,7 @@ class RecordTree : public Grower {
         for (size_t b = 0; b < n_branches; ++b) {
             children_[b].node = first + int64_t(b);
             children_[b].arena.reset();  // of the last node, if its histograms were divided
-            children_[b].n =
-                is_open(children_[b].node, job.depth + 1) ? mover_.rows(b) : size_t(0);
+            children_[b].n = is_open(children_[b].node, job.depth + 1) ? mover_.rows(b) : size_t(0);
             needed += children_[b].n;
         }
         if (!needed) return;

@@ -473,8 +473,7 @@ class Records {
             }
             switch (layout_.width[j]) {
                 case 1:
-                    if (!bytes_are_filled)
-                        fill_codes<uint8_t>(at, n, codes_of<uint8_t>(j, rows));
+                    if (!bytes_are_filled) fill_codes<uint8_t>(at, n, codes_of<uint8_t>(j, rows));
                     break;
                 case 2:
                     fill_codes<uint16_t>(at, n, codes_of<uint16_t>(j, rows));

@@ -6,7 +6,6 @@
 
 #pragma once
 
-
 #include "core/grower.hpp"
 #include "small_records/fractional_choice.hpp"
 
