@@ -274,7 +274,8 @@ def sklearn_forest(n_trees: int, regression: bool = False) -> Peer:
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         kind = RandomForestRegressor if regression else RandomForestClassifier
-        # Nodes of both try all columns in regression, else the square root of them.
+        # In regression nodes of both try all columns, else the square root of them,
+        # which ours rounds up.
         forest = kind(n_estimators=n_trees, n_jobs=1)
         return _encoded_fit(forest, X, y, max_depth)
 
