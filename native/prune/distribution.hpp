@@ -56,7 +56,7 @@ class Distributor {
         uint32_t most = 2;
         for (const Column& column : table.columns)
             most = std::max(most, column.numeric ? 2 : column.n_codes);
-        place_of_code_.resize(most);
+        place_of_code_.resize(most, nowhere);
     }
 
     double weight(uint32_t row) const { return table_.weights ? table_.weights[row] : 1.0; }
@@ -67,48 +67,56 @@ class Distributor {
     Distribution distribute(uint32_t at, const NodeRows& rows, const Wants& wants) {
         const PruneNode& node = tree_.nodes[at];
         const Column& column = table_.columns[size_t(node.column)];
-        missing_ = uint32_t(node.children.size());
-        nowhere_ = missing_ + 1;
-        find_places(node, column, rows.whole, places_);
-        find_places(node, column, rows.fractions, places_of_fractions_);
+        find_places(node, column, rows);
         Distribution made(node.children.size(), classes_);
-        count(rows);
+        count(rows, first_branch + node.children.size());
         add_up(made);
-        wanted_.assign(nowhere_ + 1, 0);
-        for (size_t b = 0; b < node.children.size(); ++b) wanted_[b] = wants(node.children[b]);
-        if (std::count(wanted_.begin(), wanted_.end(), 1)) list_wanted(rows, made);
+        wanted_.assign(first_branch + node.children.size(), 0);
+        for (size_t b = 0; b < node.children.size(); ++b)
+            wanted_[first_branch + b] = wants(node.children[b]);
+        if (std::find(wanted_.begin(), wanted_.end(), 1) != wanted_.end()) list_wanted(rows, made);
         if (new_values_ && !column.numeric) find_new_values(column, rows, made);
         if (node.missing_to != stop_here) divide_missing(rows, made);
         return made;
     }
 
   private:
-    // ---- Places: branches, then that of missing values, then that of values without a branch.
+    // Places of rows: those whose value has no branch, those that miss it, and the branches.
+    static constexpr uint32_t nowhere = 0, missing = 1, first_branch = 2;
+
+    // Only the codes that have a branch are marked meanwhile: a column may have very many.
+    void find_places(const PruneNode& node, const Column& column, const NodeRows& rows) {
+        const auto mark = [&](uint32_t first, uint32_t step) {
+            for (size_t b = 0; b < node.children.size(); ++b) {
+                const PruneNode& child = tree_.nodes[node.children[b]];
+                for (uint32_t k = child.code_begin; k < child.code_end; ++k)
+                    place_of_code_[tree_.codes[k]] = first + uint32_t(b) * step;
+            }
+        };
+        mark(first_branch, 1);
+        find_places_of(node, column, rows.whole, places_);
+        find_places_of(node, column, rows.fractions, places_of_fractions_);
+        mark(nowhere, 0);
+        if (!column.numeric) place_of_code_[column.missing_code()] = nowhere;
+    }
 
     template <typename Rows>
-    void find_places(const PruneNode& node, const Column& column, const Rows& rows,
-                     std::vector<uint32_t>& places) {
+    void find_places_of(const PruneNode& node, const Column& column, const Rows& rows,
+                        std::vector<uint32_t>& places) {
         places.resize(rows.size());
         if (rows.empty()) return;
         const bool routed = surrogates_.any();
-        const uint32_t missing =
-            routed || node.missing_to < 0 ? missing_ : uint32_t(node.missing_to);
-        std::fill(place_of_code_.begin(), place_of_code_.end(), nowhere_);
-        for (uint32_t b = 0; b < missing_; ++b) {
-            const PruneNode& child = tree_.nodes[node.children[b]];
-            for (uint32_t k = child.code_begin; k < child.code_end; ++k)
-                place_of_code_[tree_.codes[k]] = b;
-        }
+        const uint32_t lacking = routed ? missing : place_of_missing(node);
         if (column.numeric) {
             const uint32_t sides[] = {place_of_code_[0], place_of_code_[1]};
             const double* const numbers = column.numbers;
             const double threshold = node.threshold;
             write_places(rows, places, [=](uint32_t row) {
                 const double number = numbers[row];
-                return std::isnan(number) ? missing : sides[number > threshold];
+                return std::isnan(number) ? lacking : sides[number > threshold];
             });
         } else {
-            place_of_code_[column.missing_code()] = missing;
+            place_of_code_[column.missing_code()] = lacking;
             const uint32_t* const place = place_of_code_.data();
             if (column.width == 1) {
                 const auto* codes = static_cast<const uint8_t*>(column.codes);
@@ -118,6 +126,12 @@ class Distributor {
             }
         }
         if (routed) route_missing(node, rows, places);
+    }
+
+    // Where missing values go that no surrogate routes; to be divided, or to go no further, if not
+    // to a branch.
+    static uint32_t place_of_missing(const PruneNode& node) {
+        return node.missing_to < 0 ? missing : first_branch + uint32_t(node.missing_to);
     }
 
     template <typename Rows, typename PlaceOf>
@@ -131,16 +145,17 @@ class Distributor {
     template <typename Rows>
     void route_missing(const PruneNode& node, const Rows& rows,
                        std::vector<uint32_t>& places) const {
-        const int32_t others = node.missing_to < 0 ? int32_t(missing_) : node.missing_to;
-        for (size_t i = 0; i < rows.size(); ++i)
-            if (places[i] == missing_)
-                places[i] = uint32_t(surrogates_.branch(node.origin, rows[i].row, others));
+        constexpr int32_t none = -1;
+        for (size_t i = 0; i < rows.size(); ++i) {
+            if (places[i] != missing) continue;
+            const int32_t branch = surrogates_.branch(node.origin, rows[i].row, none);
+            places[i] = branch == none ? place_of_missing(node) : first_branch + uint32_t(branch);
+        }
     }
 
     // ---- Sums by place.
 
-    void count(const NodeRows& rows) {
-        const size_t n_places = nowhere_ + 1;
+    void count(const NodeRows& rows, size_t n_places) {
         whole_.assign(n_places * classes_, 0);
         for (size_t i = 0; i < rows.whole.size(); ++i)
             ++whole_[places_[i] * classes_ + rows.whole[i].label];
@@ -165,24 +180,27 @@ class Distributor {
 
     // What branches are given by rows whose value is known, or whose place is.
     void add_up(Distribution& made) {
-        std::copy_n(weights_.begin(), made.weights.size(), made.weights.begin());
-        std::copy_n(cases_.begin(), made.cases.size(), made.cases.begin());
+        std::copy_n(&weights_[first_branch * classes_], made.weights.size(), made.weights.begin());
+        std::copy_n(&cases_[first_branch], made.cases.size(), made.cases.begin());
         sizes_.assign(made.cases.size(), 0.0);
         for (size_t k = 0; k < made.weights.size(); ++k) sizes_[k / classes_] += made.weights[k];
     }
+
+    bool has_any(uint32_t place) const { return n_whole_[place] + n_fractions_[place] > 0; }
 
     // ---- Lists.
 
     // The rows of the children that want them, with room for fractions of missing ones.
     void list_wanted(const NodeRows& rows, Distribution& made) {
-        const size_t n_missing = n_whole_[missing_] + n_fractions_[missing_];
+        const size_t n_missing = n_whole_[missing] + n_fractions_[missing];
         WholeRow unwanted;
-        next_.assign(nowhere_ + 1, &unwanted);
+        next_.assign(wanted_.size(), &unwanted);
         for (size_t b = 0; b < made.by_branch.size(); ++b) {
-            if (!wanted_[b]) continue;
-            made.by_branch[b].whole.resize(n_whole_[b]);
-            made.by_branch[b].fractions.reserve(n_fractions_[b] + n_missing);
-            next_[b] = made.by_branch[b].whole.data();
+            const size_t place = first_branch + b;
+            if (!wanted_[place]) continue;
+            made.by_branch[b].whole.resize(n_whole_[place]);
+            made.by_branch[b].fractions.reserve(n_fractions_[place] + n_missing);
+            next_[place] = made.by_branch[b].whole.data();
         }
         // Which branch is next cannot be predicted, so there is no jump.
         for (size_t i = 0; i < rows.whole.size(); ++i) {
@@ -190,48 +208,57 @@ class Distributor {
             *next = rows.whole[i];
             next += wanted_[places_[i]];
         }
-        for (size_t i = 0; i < rows.fractions.size(); ++i)
-            if (wanted_[places_of_fractions_[i]])
-                made.by_branch[places_of_fractions_[i]].fractions.push_back(rows.fractions[i]);
+        for (size_t i = 0; i < rows.fractions.size(); ++i) {
+            const uint32_t place = places_of_fractions_[i];
+            if (wanted_[place])
+                made.by_branch[place - first_branch].fractions.push_back(rows.fractions[i]);
+        }
     }
 
     // Values without a branch, in order; their weights come after those of branches.
     void find_new_values(const Column& column, const NodeRows& rows, Distribution& made) {
-        if (n_whole_[nowhere_] + n_fractions_[nowhere_] == 0) return;
-        auto& found = made.new_values;
-        const auto value = [&](uint32_t row) -> NodeRows& {
-            const uint32_t code = column.at(row);
-            const auto at = std::lower_bound(
-                found.begin(), found.end(), code,
-                [](const auto& known, uint32_t wanted) { return known.first < wanted; });
-            if (at != found.end() && at->first == code) return at->second;
-            return found.insert(at, {code, {}})->second;
-        };
+        if (!has_any(nowhere)) return;
+        std::vector<uint32_t> codes;
         for (size_t i = 0; i < rows.whole.size(); ++i)
-            if (places_[i] == nowhere_) value(rows.whole[i].row).whole.push_back(rows.whole[i]);
+            if (places_[i] == nowhere) codes.push_back(column.at(rows.whole[i].row));
         for (size_t i = 0; i < rows.fractions.size(); ++i)
-            if (places_of_fractions_[i] == nowhere_)
-                value(rows.fractions[i].row).fractions.push_back(rows.fractions[i]);
-        for (const auto& [code, given] : found) {
-            double size = 0;
-            for (const WholeRow& row : given.whole) size += weight(row.row);
-            for (const Fraction& part : given.fractions) size += part.weight;
-            sizes_.push_back(size);
+            if (places_of_fractions_[i] == nowhere)
+                codes.push_back(column.at(rows.fractions[i].row));
+        std::sort(codes.begin(), codes.end());
+        codes.erase(std::unique(codes.begin(), codes.end()), codes.end());
+        for (uint32_t code : codes) made.new_values.push_back({code, {}});
+        const size_t n_branches = sizes_.size();
+        sizes_.resize(n_branches + codes.size(), 0.0);
+        const auto value_of = [&](uint32_t row) {
+            return size_t(std::lower_bound(codes.begin(), codes.end(), column.at(row)) -
+                          codes.begin());
+        };
+        for (size_t i = 0; i < rows.whole.size(); ++i) {
+            if (places_[i] != nowhere) continue;
+            const size_t value = value_of(rows.whole[i].row);
+            made.new_values[value].second.whole.push_back(rows.whole[i]);
+            sizes_[n_branches + value] += weight(rows.whole[i].row);
+        }
+        for (size_t i = 0; i < rows.fractions.size(); ++i) {
+            if (places_of_fractions_[i] != nowhere) continue;
+            const size_t value = value_of(rows.fractions[i].row);
+            made.new_values[value].second.fractions.push_back(rows.fractions[i]);
+            sizes_[n_branches + value] += rows.fractions[i].weight;
         }
     }
 
     // Give each branch a fraction of the rows that miss the value, by the weight that it has.
     void divide_missing(const NodeRows& rows, Distribution& made) const {
-        if (n_whole_[missing_] + n_fractions_[missing_] == 0) return;
+        if (!has_any(missing)) return;
         double known = 0;
         for (double size : sizes_) known += size;
         for (size_t i = 0; i < rows.whole.size(); ++i) {
-            if (places_[i] != missing_) continue;
+            if (places_[i] != missing) continue;
             const WholeRow& row = rows.whole[i];
             divide({row.row, row.label, weight(row.row), 1.0}, known, made);
         }
         for (size_t i = 0; i < rows.fractions.size(); ++i)
-            if (places_of_fractions_[i] == missing_) divide(rows.fractions[i], known, made);
+            if (places_of_fractions_[i] == missing) divide(rows.fractions[i], known, made);
     }
 
     void divide(const Fraction& part, double known, Distribution& made) const {
@@ -248,7 +275,7 @@ class Distributor {
             }
             made.weights[b * classes_ + part.label] += weight;
             made.cases[b] += share;
-            if (wanted_[b]) made.by_branch[b].fractions.push_back(given);
+            if (wanted_[first_branch + b]) made.by_branch[b].fractions.push_back(given);
         }
     }
 
@@ -258,9 +285,9 @@ class Distributor {
     const PruneTree& tree_;
     const size_t classes_;
 
-    // Of the node at hand; its places, and scratch.
-    uint32_t missing_ = 0, nowhere_ = 0;
-    std::vector<uint32_t> place_of_code_, places_, places_of_fractions_;
+    // Scratch, of the node at hand.
+    std::vector<uint32_t> place_of_code_;  // all nowhere between nodes
+    std::vector<uint32_t> places_, places_of_fractions_;
     std::vector<uint32_t> whole_;                // by place and class
     std::vector<double> weights_;                // by place and class
     std::vector<size_t> n_whole_, n_fractions_;  // by place
