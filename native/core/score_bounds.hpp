@@ -233,11 +233,13 @@ inline void keep_hopeful(std::vector<uint32_t>& columns,
                          const Scale& scale) {
     for (uint32_t j : columns) top = std::max(top, estimates[j].score.least);
     const double least = scale.least(top);
-    const auto hopeless = [&](uint32_t j) {
+    size_t n_hopeful = 0;
+    for (uint32_t j : columns) {  // without a branch: which are is anybody's guess
         const double most = estimates[j].score.most;
-        return most < least || most == no_score;
-    };
-    columns.erase(std::remove_if(columns.begin(), columns.end(), hopeless), columns.end());
+        columns[n_hopeful] = j;
+        n_hopeful += (most >= least) & (most != no_score);
+    }
+    columns.resize(n_hopeful);
 }
 
 // Leave the columns that gain as much as columns do on average, as far as that is sure; returns

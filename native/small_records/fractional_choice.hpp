@@ -224,32 +224,14 @@ class FractionalChoice : protected NumberedRecords {
             estimate_hopeful(scale);
         else
             for (uint32_t j : admissible_) estimate(j, scale);
-        if (problem_.average_gain) {
-            hopeful_ = admissible_;
-            if (!keep_average(hopeful_, estimates_, problem_)) return choose_exactly(admissible_);
-            keep_hopeful(hopeful_, estimates_, no_score, scale);
-        } else {
-            take_hopeful(scale);
-        }
+        hopeful_ = admissible_;
+        if (problem_.average_gain && !keep_average(hopeful_, estimates_, problem_))
+            return choose_exactly(admissible_);
+        keep_hopeful(hopeful_, estimates_, no_score, scale);
         if (hopeful_.empty()) return -1;
         if (hopeful_.size() == 1 && sure_[hopeful_.front()]) return int(hopeful_.front());
         std::swap(hopeful_, exactly_);
         return choose_exactly(exactly_, false);
-    }
-
-    // As keep_hopeful does, of all admissible columns.
-    void take_hopeful(const Scale& scale) {
-        double top = no_score;
-        for (uint32_t j : admissible_) top = std::max(top, estimates_[j].score.least);
-        const double least = scale.least(top);
-        hopeful_.resize(admissible_.size());
-        size_t n_hopeful = 0;
-        for (uint32_t j : admissible_) {
-            const double most = estimates_[j].score.most;
-            hopeful_[n_hopeful] = j;
-            n_hopeful += (most >= least) & (most != no_score);
-        }
-        hopeful_.resize(n_hopeful);
     }
 
     // Score columns exactly; C4.5's average is that of all of them.
