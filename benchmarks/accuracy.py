@@ -330,7 +330,8 @@ def run(
     for data in chosen:
         run_here = [] if data.kind == "shared" or program() is None else [*PROGRAMS]
         for method in [*methods, *run_here]:
-            known = None if again else store.read(data, method)
+            anew = again and method in methods
+            known = None if anew else store.read(data, method)
             if known is not None:
                 figures[data.name, method] = known
             else:
