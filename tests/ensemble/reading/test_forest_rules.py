@@ -156,6 +156,16 @@ def test_rules_that_hold_predict_together() -> None:
     assert np.array_equal(rules.predict_proba(X[5:8]), found[5:8])
 
 
+def test_no_rule_follows_from_others() -> None:
+    X, y = mixed()
+    forest = RandomForestClassifier(n_estimators=30, max_features="sqrt").fit(X, y)
+    rules = forest.rules(at_most=15)
+    covers = np.array([_covered(rule, X) for rule in rules] + [np.ones(len(X))])
+    assert np.linalg.matrix_rank(covers.astype(float)) == len(rules) + 1
+    assert len(rules) <= 15
+    assert all(len(rule.conditions) <= 3 for rule in rules)
+
+
 def test_rules_are_short_and_hold_for_different_rows() -> None:
     X, y = mixed()
     rules = RandomForestClassifier(n_estimators=30).fit(X, y).rules(at_most=15)
